@@ -1,11 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageCatalog, PackageDetails, PackageOrigin, RequiringPackage } from "#domain/ports/package-catalog.ts";
 import type { PresentPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { askWhole } from "../common/asking.ts";
+import { askWhole, ManagerRefuses } from "../common/asking.ts";
 import { type DpkgDatabase, type DpkgEntry, nativeArchitecture, qualifiedName } from "./database.ts";
 import { fieldOf, linesOf, parseStanzas } from "./deb822.ts";
 import { failureReason } from "./output.ts";
@@ -89,7 +88,7 @@ export function createDetails(ports: {
     if (exitCode === 0) return stdout;
     // Of a package that is unknown, or only a name that others provide.
     if (/^E: No packages found$/m.test(stderr)) return "";
-    throw new CommandFailed(`cannot ask apt: ${failureReason(stderr, exitCode)}`);
+    throw new ManagerRefuses("apt", failureReason(stderr, exitCode));
   };
 
   /** The entry of a name, with or without its architecture. */

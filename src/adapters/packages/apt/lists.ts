@@ -1,11 +1,10 @@
 import { lstat, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { askWhole } from "../common/asking.ts";
+import { askWhole, ManagerRefuses } from "../common/asking.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
 import { failureReason } from "./output.ts";
 import { isSecurity } from "./policy.ts";
@@ -86,8 +85,7 @@ export function createLists({ exec, paths }: { readonly exec: Exec; readonly pat
       const { exitCode, stdout, stderr } = await askWhole({ exec, manager: "apt" }, argv, AbortSignal.timeout(askMs));
       const found = parseSources(stdout);
       // One source that has no method to be fetched with is left out, and does not hide the others.
-      if (exitCode !== 0 && found.length === 0)
-        throw new CommandFailed(`cannot ask apt for its sources: ${failureReason(stderr, exitCode)}`);
+      if (exitCode !== 0 && found.length === 0) throw new ManagerRefuses("apt", failureReason(stderr, exitCode));
       return found;
     });
 

@@ -59,8 +59,10 @@ function install(version: string): void {
 }
 
 /** A process of its own each time: what the one before has in memory is gone. */
-function startProcess(parts: { stateDir?: string; meanwhile?: () => void; installed?: string; laterMs?: number } = {}) {
-  const { stateDir = at("state"), meanwhile, installed = "1", laterMs = 10_000 } = parts;
+function startProcess(
+  parts: { stateDir?: string; meanwhile?: () => void; installed?: string; laterMs?: number; refusal?: string } = {},
+) {
+  const { stateDir = at("state"), meanwhile, installed = "1", laterMs = 10_000, refusal = "" } = parts;
   const asked: string[] = [];
   const words: (readonly string[])[] = [];
   const exec: Exec = (argv) => {
@@ -68,9 +70,9 @@ function startProcess(parts: { stateDir?: string; meanwhile?: () => void; instal
     asked.push(argv.includes("--") ? "versions" : "sources");
     meanwhile?.();
     return Promise.resolve({
-      exitCode: 0,
+      exitCode: refusal === "" ? 0 : 100,
       stdout: argv.includes("--") ? policyOf(installed) : files,
-      stderr: "",
+      stderr: refusal,
       truncated: false,
     });
   };
@@ -97,6 +99,19 @@ describe("offers", () => {
     const second = startProcess();
     expect(await second.versions()).toEqual([["1", "9", "stable-security"]]);
     expect(second.asked).toEqual([]);
+  });
+
+  it("that apt refuses to tell are not available for the reason that it gives, and not remembered", async () => {
+    install("1");
+    const refusal =
+      "E: Malformed entry 1 in list file /etc/apt/sources.list (URI)\nE: The list of sources could not be read.\n";
+    await expect(startProcess({ refusal }).versions()).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /^apt refuses to answer: Malformed entry 1 in list file \/etc\/apt\/sources\.list/,
+      ),
+      details: { missing: "answer of the package manager", retryable: false },
+    });
+    expect(await startProcess().versions()).toEqual([["1", "9", "stable-security"]]);
   });
 
   it("are asked for by names of installed packages alone, after the end of the options [package-names]", async () => {

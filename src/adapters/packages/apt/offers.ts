@@ -1,8 +1,7 @@
 import { dirname, join } from "node:path";
-import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
-import { askWhole } from "../common/asking.ts";
+import { askWhole, ManagerRefuses } from "../common/asking.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
 import { type DpkgDatabase, type DpkgEntry, nativeArchitecture, wordFor } from "./database.ts";
 import type { Lists } from "./lists.ts";
@@ -69,7 +68,7 @@ export function createOffers(ports: {
     const { exitCode, stdout, stderr } = await askWhole({ exec, manager: "apt" }, question(words), signal, {
       timeoutMs: 30_000,
     });
-    if (exitCode !== 0) throw new CommandFailed(`cannot ask apt: ${failureReason(stderr, exitCode)}`);
+    if (exitCode !== 0) throw new ManagerRefuses("apt", failureReason(stderr, exitCode));
     return stdout;
   };
 

@@ -1,9 +1,9 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { FoundPackage } from "#domain/ports/package-catalog.ts";
 import { orUndefined, toError } from "#kernel/errors.ts";
+import { ManagerRefuses } from "../common/asking.ts";
 import { copyOf, createRecordStore, type RecordStore } from "../common/record-store.ts";
 import { createSearch, toText } from "../common/search.ts";
 import { createStanzaReader, fieldOf, linesOf, parseStanzas } from "./deb822.ts";
@@ -98,7 +98,7 @@ export function createSearchIndex(ports: {
       }
     };
     const { exitCode, stderr } = await exec(argv, { timeoutMs: askMs, onOutput });
-    if (exitCode !== 0) throw new CommandFailed(`cannot ask apt: ${failureReason(stderr, exitCode)}`);
+    if (exitCode !== 0) throw new ManagerRefuses("apt", failureReason(stderr, exitCode));
     if (fault !== undefined) throw fault;
     reader.end();
   };

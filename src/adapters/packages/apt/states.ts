@@ -1,7 +1,7 @@
-import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageFaults } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { ManagerRefuses } from "../common/asking.ts";
 import type { LockTable } from "../common/locks.ts";
 import { rememberByMark } from "../common/marks.ts";
 import type { DpkgDatabase } from "./database.ts";
@@ -36,7 +36,7 @@ export function createFaults(ports: {
     const { exitCode, stdout, stderr } = await exec(argv, { signal });
     if (exitCode === 0) return [];
     const unmet = parseUnmet(`${stdout}\n${stderr}`);
-    if (unmet.length === 0) throw new CommandFailed(`cannot ask apt: ${failureReason(stderr, exitCode)}`);
+    if (unmet.length === 0) throw new ManagerRefuses("apt", failureReason(stderr, exitCode));
     return unmet;
   };
 

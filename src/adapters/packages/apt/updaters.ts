@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
-import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { askWhole } from "../common/asking.ts";
+import { askWhole, ManagerRefuses } from "../common/asking.ts";
 
 const program = "/usr/bin/unattended-upgrade";
 const timer = "apt-daily-upgrade.timer";
@@ -26,6 +25,6 @@ export const createUpdaters =
     if (!existsSync(unattended)) return [];
     const question = ["/usr/bin/apt-config", "dump", "--format=%f=%v%n", "APT::Periodic"] as const;
     const { exitCode, stdout, stderr } = await askWhole({ exec, manager: "apt" }, question, signal);
-    if (exitCode !== 0) throw new CommandFailed(`cannot ask apt for its settings: ${stderr.trim()}`);
+    if (exitCode !== 0) throw new ManagerRefuses("apt", stderr.trim());
     return runsUnattended(stdout) ? [timer] : [];
   };

@@ -1,8 +1,21 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandOptions, CommandResult, Exec } from "#adapters/exec/index.ts";
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { type MissingPlan, type PackageManager, UpdateRefused } from "#domain/ports/packages.ts";
 import { areSame } from "./changes.ts";
 import type { Argv } from "./ports.ts";
+
+const maxReasonChars = 1000;
+
+/** It was only asked, and says why it does not answer: somebody has to mend its settings, or what it has on disk. */
+export class ManagerRefuses extends HostUnavailable {
+  override readonly name = "ManagerRefuses";
+
+  constructor(manager: string, reason: string) {
+    const details = { missing: "answer of the package manager", retryable: false };
+    super(`${manager} refuses to answer: ${reason.trim().slice(0, maxReasonChars)}`, details);
+  }
+}
 
 export async function askWhole(
   { exec, manager }: { readonly exec: Exec; readonly manager: string },

@@ -1,11 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandOptions, CommandResult } from "#adapters/exec/index.ts";
 import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
 import { createSlots } from "#kernel/async.ts";
 import { orElse, orUndefined } from "#kernel/errors.ts";
-import { askWhole } from "../common/asking.ts";
+import { askWhole, ManagerRefuses } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
 import { createPidLocks } from "../common/locks.ts";
 import { rememberByMark } from "../common/marks.ts";
@@ -78,8 +77,8 @@ const automatic: ReadonlySet<string> = new Set(["dependency", "weak-dependency",
 export const toInstalled = (state: RpmDatabase): readonly InstalledPackage[] =>
   toInstalledPackages(state, ({ reason }) => !automatic.has(reason));
 
-export const cannotAsk = ({ exitCode, stderr }: CommandResult): CommandFailed =>
-  new CommandFailed(`cannot ask dnf: ${failureReason(stderr, exitCode)}`);
+export const cannotAsk = ({ exitCode, stderr }: CommandResult): ManagerRefuses =>
+  new ManagerRefuses("dnf", failureReason(stderr, exitCode));
 
 /** Dnf knows no reason for whom it does not show its history, which is everybody but root. */
 function withReasons(packages: readonly InstalledRpm[], history: string): readonly InstalledRpm[] {

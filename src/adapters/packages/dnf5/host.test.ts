@@ -30,7 +30,7 @@ describe("questions to dnf5", () => {
   it("fail with any other refusal, after one attempt", async () => {
     const { told, dnf5 } = refusing({ "--json": 'Unknown argument "--json" for command "list".' });
     await expect(dnf5.ask(["history", "list", "--json"], signal)).rejects.toThrow(
-      'cannot ask dnf5: Unknown argument "--json" for command "list".',
+      'dnf5 refuses to answer: Unknown argument "--json" for command "list".',
     );
     expect(told).toHaveLength(1);
   });

@@ -1,8 +1,7 @@
 import { join } from "node:path";
-import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandOptions, CommandResult } from "#adapters/exec/index.ts";
 import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
-import { askWhole } from "../common/asking.ts";
+import { askWhole, ManagerRefuses } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
 import { createLockTable } from "../common/locks.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
@@ -103,8 +102,8 @@ export const isAutomatic = ({ reason }: Pick<InstalledRpm, "reason">): boolean =
 export const toInstalled = (state: RpmDatabase): readonly InstalledPackage[] =>
   toInstalledPackages(state, (found) => !isAutomatic(found));
 
-export const cannotAsk = ({ exitCode, stdout, stderr }: CommandResult): CommandFailed =>
-  new CommandFailed(`cannot ask dnf5: ${failureReason(`${stdout}\n${stderr}`, exitCode)}`);
+export const cannotAsk = ({ exitCode, stdout, stderr }: CommandResult): ManagerRefuses =>
+  new ManagerRefuses("dnf5", failureReason(`${stdout}\n${stderr}`, exitCode));
 
 export function openDnf5(ports: PackagePorts) {
   const { exec, root, places = hostPlaces } = ports;

@@ -1,11 +1,10 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandOptions, CommandResult } from "#adapters/exec/index.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { InstalledPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { askWhole } from "../common/asking.ts";
+import { askWhole, ManagerRefuses } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
 import { createOpenLocks, isLeftOver } from "../common/locks.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
@@ -99,8 +98,8 @@ async function readEntries(local: string, signal: AbortSignal): Promise<Pick<Pac
 export const toInstalled = (state: PacmanDatabase): readonly InstalledPackage[] =>
   toInstalledPackages(state, ({ isManual }) => isManual);
 
-export const cannotAsk = ({ exitCode, stdout, stderr }: CommandResult): CommandFailed =>
-  new CommandFailed(`cannot ask pacman: ${failureReason(`${stdout}\n${stderr}`, exitCode)}`);
+export const cannotAsk = ({ exitCode, stdout, stderr }: CommandResult): ManagerRefuses =>
+  new ManagerRefuses("pacman", failureReason(`${stdout}\n${stderr}`, exitCode));
 
 export const describeLeftLock = ({ lock }: Pick<PacmanPlaces, "lock">): string =>
   `${lock} is left of a pacman that was stopped in the middle of its work, and nobody holds it: see what it was doing, then remove that file`;

@@ -1,5 +1,5 @@
-import { CommandFailed } from "#adapters/exec/command.ts";
 import type { PackageChange, PackageFaults } from "#domain/ports/packages.ts";
+import { ManagerRefuses } from "../common/asking.ts";
 import { describeUnmet, heldIn } from "../common/changes.ts";
 import { rememberByMark } from "../common/marks.ts";
 import type { Asks } from "../common/ports.ts";
@@ -68,7 +68,7 @@ export function createOffers({ tryAsking, database, places }: Pacman): Asks<Offe
   const askUpdates = async ({ packages }: PacmanDatabase, { databases }: PackageLists, signal: AbortSignal) => {
     const { exitCode, stdout, stderr } = await tryAsking(databases, ["-Qu"], signal);
     // It fails where there is nothing to be updated, too.
-    if (/^error: /m.test(stderr)) throw new CommandFailed(`cannot ask pacman: ${failureReason(stderr, exitCode)}`);
+    if (/^error: /m.test(stderr)) throw new ManagerRefuses("pacman", failureReason(stderr, exitCode));
     const architectures = new Map(packages.map(({ name, architecture }) => [name, architecture]));
     return parseOffered(stdout)
       .filter(({ isHeld }) => !isHeld)

@@ -1,10 +1,9 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandOptions, CommandResult, Exec } from "#adapters/exec/index.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { defined } from "#kernel/values.ts";
-import { askWhole } from "../common/asking.ts";
+import { askWhole, ManagerRefuses } from "../common/asking.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
 import type { Argv } from "../common/ports.ts";
 import { NoLists } from "../common/rpm/offers.ts";
@@ -69,7 +68,7 @@ const listFiles = ["repodata/repomd.xml", "content", "cookie"] as const;
 const listFolder = (alias: string): string => alias.replaceAll("/", "_");
 
 export function demandAnswer({ exitCode, stdout, stderr }: CommandResult): string {
-  if (exitCode !== 0) throw new CommandFailed(`cannot ask zypper: ${failureReason(`${stdout}\n${stderr}`, exitCode)}`);
+  if (exitCode !== 0) throw new ManagerRefuses("zypper", failureReason(`${stdout}\n${stderr}`, exitCode));
   return stdout;
 }
 

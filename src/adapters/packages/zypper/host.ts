@@ -1,7 +1,6 @@
-import { CommandFailed } from "#adapters/exec/command.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
-import { askWhole } from "../common/asking.ts";
+import { askWhole, ManagerRefuses } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
 import { createPidLocks } from "../common/locks.ts";
 import { contentMark, databaseFiles, marksOf, rememberByMark } from "../common/marks.ts";
@@ -37,7 +36,7 @@ export function openZypper(ports: ManagerPorts) {
   const queryAll = async (signal: AbortSignal): Promise<readonly PackageVersion[]> => {
     const words = ["--query", "--all", "--nosignature", `--queryformat=${installedFormat}`];
     const { exitCode, stdout, stderr } = await askWhole({ exec, manager: "rpm" }, [...where.rpm, ...words], signal);
-    if (exitCode !== 0) throw new CommandFailed(`cannot ask rpm: ${stderr.trim()}`);
+    if (exitCode !== 0) throw new ManagerRefuses("rpm", stderr.trim());
     return parseInstalled(stdout).toSorted(byName);
   };
 

@@ -1,6 +1,5 @@
-import { CommandFailed } from "#adapters/exec/command.ts";
 import { type MissingPlan, UpdateRefused } from "#domain/ports/packages.ts";
-import { demandSamePlan, orObstacle } from "../common/asking.ts";
+import { demandSamePlan, ManagerRefuses, orObstacle } from "../common/asking.ts";
 import { rememberByMark } from "../common/marks.ts";
 import type { Asks, OnLine, Repairs } from "../common/ports.ts";
 import { type Findings, leftovers } from "../common/rpm/findings.ts";
@@ -47,7 +46,7 @@ async function unmetIn({ exec, places }: Zypper, signal: AbortSignal): Promise<F
   const { exitCode, stdout, stderr, truncated } = await exec([...places.rpm, ...words], { ...rpmOptions, signal });
   const found = parseUnmet(`${stdout}\n${stderr}`);
   if (truncated || (exitCode !== 0 && found.length === 0))
-    throw new CommandFailed(`cannot ask rpm: ${stderr.trim() || stdout.trim().slice(-1000)}`);
+    throw new ManagerRefuses("rpm", stderr.trim() || stdout.trim().slice(-1000));
   return found;
 }
 

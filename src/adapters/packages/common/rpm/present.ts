@@ -1,8 +1,7 @@
-import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandOptions, Exec } from "#adapters/exec/index.ts";
 import type { RequiringPackage } from "#domain/ports/package-catalog.ts";
 import type { PackageVersion } from "#domain/ports/packages.ts";
-import { askWhole } from "../asking.ts";
+import { askWhole, ManagerRefuses } from "../asking.ts";
 import type { Argv } from "../ports.ts";
 import { type DescribedRpm, describedCount, describedOf, rpmFormat } from "./described.ts";
 import { createMarks, createRecordReader, parseRecords } from "./records.ts";
@@ -18,7 +17,7 @@ export function createPresent({ exec, rpm }: { readonly exec: Exec; readonly rpm
   ): Promise<string> => {
     const argv: Argv = [...rpm, "--query", ...words];
     const { exitCode, stdout, stderr } = await askWhole({ exec, manager: "rpm" }, argv, signal, options);
-    if (exitCode !== 0) throw new CommandFailed(`cannot ask rpm: ${stderr.trim() || stdout.trim().slice(0, 200)}`);
+    if (exitCode !== 0) throw new ManagerRefuses("rpm", stderr.trim() || stdout.trim().slice(0, 200));
     return stdout;
   };
 
