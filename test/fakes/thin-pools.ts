@@ -13,5 +13,5 @@ export const fakeThinPool = (given: Partial<ThinPool> = {}): ThinPool => ({
 /** @param pools null: the kernel has some, and LVM's programs are not installed. */
 export const createFakeThinPools = (pools: readonly ThinPool[] | null = []): ThinPools => ({
   arePresent: () => Promise.resolve(pools === null || pools.length > 0),
-  list: () => Promise.resolve(pools ?? undefined),
+  list: () => Promise.resolve(pools === null ? undefined : { pools, complaint: "" }),
 });

@@ -147,8 +147,9 @@ describe("thin pools", () => {
 
   it("are those that lvs lists, and undefined where it is not installed", async () => {
     expect(await present.arePresent()).toBe(true);
-    expect(await present.list(signal)).toEqual([fakeThinPool({ dataPercent: 81.25, metadataPercent: 14.16 })]);
-    expect([await none.arePresent(), await none.list(signal)]).toEqual([false, []]);
+    const pools = [fakeThinPool({ dataPercent: 81.25, metadataPercent: 14.16 })];
+    expect(await present.list(signal)).toEqual({ pools, complaint: "" });
+    expect([await none.arePresent(), await none.list(signal)]).toEqual([false, { pools: [], complaint: "" }]);
     const missing: Exec = (_, options) => exec(["/nonexistent/lvs"], options);
     expect(await createThinPools({ exec: missing }).list(signal)).toBeUndefined();
   });
@@ -159,10 +160,17 @@ describe("thin pools", () => {
       asked.push([...argv]);
       return printing(thinPoolReport({ data: "", metadata: "" }))(argv);
     };
-    expect(await createThinPools({ exec: silent }).list(signal)).toEqual([
-      fakeThinPool({ dataPercent: null, metadataPercent: null }),
-    ]);
+    const pools = [fakeThinPool({ dataPercent: null, metadataPercent: null })];
+    expect(await createThinPools({ exec: silent }).list(signal)).toEqual({ pools, complaint: "" });
     expect(asked.flat()).not.toContain("--readonly");
+  });
+
+  it("that lvs lists are not hidden by a volume group that it cannot read", async () => {
+    const stderr = "  Cannot process volume group vg1\n  Skipping volume group vg1\n";
+    expect(await createThinPools({ exec: printing(report, { exitCode: 5, stderr }) }).list(signal)).toEqual({
+      pools: [fakeThinPool({ dataPercent: 81.25, metadataPercent: 14.16 })],
+      complaint: "Cannot process volume group vg1; Skipping volume group vg1",
+    });
   });
 
   it("throw what lvs says where it fails", async () => {

@@ -19,6 +19,8 @@ const argv = [
   "--select=segtype=thin-pool && lv_active=active",
 ] as const;
 
+const maxComplaintChars = 500;
+
 /** lvs(8), lvmreport(7). Values are strings, whatever they are. */
 export function parseThinPools(text: string): readonly ThinPool[] {
   const reports = recordsIn(parseJsonObject(text)?.["report"]);
@@ -55,8 +57,15 @@ export function createThinPools(ports: { exec: Exec; sysDir?: string }): ThinPoo
       );
       if (ended === undefined) return undefined;
       const { exitCode, stdout, stderr } = ended;
-      if (exitCode !== 0) throw new CommandFailed(`cannot ask lvs: ${stderr.trim() || `exit code ${exitCode}`}`);
-      return parseThinPools(stdout);
+      const pools = parseThinPools(stdout);
+      if (exitCode === 0) return { pools, complaint: "" };
+      const complaint =
+        stderr
+          .trim()
+          .replaceAll(/\s*\n\s*/g, "; ")
+          .slice(0, maxComplaintChars) || `exit code ${exitCode}`;
+      if (pools.length === 0) throw new CommandFailed(`cannot ask lvs: ${complaint}`);
+      return { pools, complaint };
     },
   };
 }

@@ -21,16 +21,20 @@ async function unitOf({ call }: Session, name: string) {
 }
 
 export function createTimers(session: Session): Timers {
-  const readTimer = async (name: string, path: string): Promise<Timer> => {
+  const readTimer = async (name: string, path: string): Promise<readonly Timer[]> => {
     const timer = await session.call(calls.getAll(path, "org.freedesktop.systemd1.Timer"), asProperties);
     const unit = text(timer["Unit"]);
-    return {
-      name,
-      unit,
-      lastStartAt: epochMs(timer["LastTriggerUSec"]),
-      nextStartAt: nextStart(timer, Date.now()),
-      ...(await unitOf(session, unit)),
-    };
+    // It was unloaded since the list.
+    if (unit === "") return [];
+    return [
+      {
+        name,
+        unit,
+        lastStartAt: epochMs(timer["LastTriggerUSec"]),
+        nextStartAt: nextStart(timer, Date.now()),
+        ...(await unitOf(session, unit)),
+      },
+    ];
   };
 
   return {
@@ -39,7 +43,7 @@ export function createTimers(session: Session): Timers {
       const rows = await session.call(calls.listTimers(), ([list]) => (Array.isArray(list) ? list : []));
       const timers = rows.flatMap((row) => parseListedUnit(row) ?? []);
       const sorted = timers.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-      return Promise.all(sorted.map(({ name, path }) => readTimer(name, path)));
+      return (await Promise.all(sorted.map(({ name, path }) => readTimer(name, path)))).flat();
     },
   };
 }

@@ -10,9 +10,16 @@ export interface ThinPool {
   readonly health: string;
 }
 
+export interface ListedThinPools {
+  /** The active ones. */
+  readonly pools: readonly ThinPool[];
+  /** Why some may be missing, in LVM's words: a volume group that it cannot read hides no other. Empty if all are here. */
+  readonly complaint: string;
+}
+
 export interface ThinPools {
   /** Whether the kernel has any; no rights are needed to ask. */
   readonly arePresent: () => Promise<boolean>;
-  /** The active ones; undefined where LVM's programs are not installed. @throws without their answer, which takes root. */
-  readonly list: (signal: AbortSignal) => Promise<readonly ThinPool[] | undefined>;
+  /** Undefined where LVM's programs are not installed. @throws without an answer, which takes root. */
+  readonly list: (signal: AbortSignal) => Promise<ListedThinPools | undefined>;
 }

@@ -25,11 +25,24 @@ it("lvm_thin passes while there is room, and skips without pools", async () => {
 });
 
 it("lvm_thin says where LVM does not list what the kernel has", async () => {
-  const thinPools = { arePresent: () => Promise.resolve(true), list: () => Promise.resolve([]) };
+  const thinPools = { arePresent: () => Promise.resolve(true), list: async () => ({ pools: [], complaint: "" }) };
   expect(await lvmThinCheck({ thinPools }).run({ ignore: [] }, signal)).toMatchObject({
     status: "skip",
     message: "The kernel has a thin pool, and LVM lists none: its devices may be hidden from it",
   });
+});
+
+it("lvm_thin warns where LVM cannot read all, and judges what it can", async () => {
+  const listed = { pools: [fakeThinPool({ dataPercent: 96 })], complaint: "Skipping volume group vg1" };
+  const thinPools = { arePresent: () => Promise.resolve(true), list: () => Promise.resolve(listed) };
+  const judged = (ignore: readonly string[]) => lvmThinCheck({ thinPools }).run({ ignore }, signal);
+  expect(await judged([])).toMatchObject({
+    status: "fail",
+    message: expect.stringMatching(
+      /^vg0\/pool is 96 % full.*; not all thin pools may be listed: Skipping volume group vg1$/,
+    ),
+  });
+  expect(await judged(["vg0/*"])).toMatchObject({ status: "warn" });
 });
 
 it("lvm_thin grades the fuller of data and metadata, and fails for an unhealthy pool", async () => {

@@ -40,15 +40,18 @@ export const lvmThinCheck = (ports: { thinPools: ThinPools }): Check => ({
   absent: async () => ((await ports.thinPools.arePresent()) ? undefined : none()),
   async run({ warn = 80, fail = 95, ignore, ...settings }, signal) {
     if (!(await ports.thinPools.arePresent())) return none();
-    const all = await ports.thinPools.list(signal);
-    if (all === undefined) return skip("The programs of LVM are not installed");
+    const listed = await ports.thinPools.list(signal);
+    if (listed === undefined) return skip("The programs of LVM are not installed");
+    const { pools: all, complaint } = listed;
     const isIgnored = createIgnore(ignore);
     const pools = all.filter(({ name }) => !isIgnored(name));
     if (all.length === 0)
       return skip("The kernel has a thin pool, and LVM lists none: its devices may be hidden from it");
-    if (pools.length === 0) return skip("The settings ignore every thin pool");
+    const unread: readonly Finding[] =
+      complaint === "" ? [] : [{ status: "warn", problem: `not all thin pools may be listed: ${complaint}` }];
+    if (pools.length === 0 && unread.length === 0) return skip("The settings ignore every thin pool");
     const grader = createGrader(settings);
-    const findings = pools.map((pool) => judge(pool, { warn, fail }, grader));
+    const findings = [...pools.map((pool) => judge(pool, { warn, fail }, grader)), ...unread];
     const outcome = combineFindings(findings, "All thin pools have enough free space", {
       pools: pools.map(({ name, sizeBytes, dataPercent, metadataPercent, health }) => ({
         name,
