@@ -230,7 +230,16 @@ export const parts: readonly Part[] = [
       "each page of the console in a browser, on a host: its work by mouse and by keyboard, each look, narrowed keys",
     directories: ["web", "src/transports/http/console.ts"],
     minutes: 5,
-    commands: [long("console/connection", "console/logs", "console/pages", "console/services", "console/updates")],
+    commands: [
+      long(
+        "console/connection",
+        "console/logs",
+        "console/pages",
+        "console/services",
+        "console/session",
+        "console/updates",
+      ),
+    ],
   },
   {
     name: "tls",

@@ -3,6 +3,7 @@ import type { UpdateApply } from "#contract/updates.ts";
 import { updatesOn } from "../host/support/apt-updates.ts";
 import { eventually } from "../host/support/eventually.ts";
 import { describeOnHost } from "../host/support/session.ts";
+import { property } from "../host/support/systemctl.ts";
 import type { Browser, Page } from "../process/support/chromium.ts";
 import { createWorkspace } from "../process/support/workspace.ts";
 import { hasBrowser } from "../process/support/ws-browser.ts";
@@ -14,19 +15,11 @@ import {
   openConsole,
   overflowOf,
   startBrowser,
+  tabTo,
 } from "./support/console.ts";
 
 /** An update takes its time, and this host may have much else to do. */
 const slowMs = 240_000;
-
-/** Presses a key until something has the focus. */
-async function tabTo(page: Page, wanted: ReturnType<Page["getByRole"]>, key = "Tab"): Promise<void> {
-  for (let presses = 0; presses < 80; presses += 1) {
-    if (await wanted.evaluate((element) => element === document.activeElement)) return;
-    await page.keyboard.press(key);
-  }
-  throw new Error(`cannot reach ${String(wanted)} by ${key}`);
-}
 
 /** Ticks the box of a plan that has one, and carries the plan out. */
 async function carryOut(page: Page, label: string): Promise<void> {
@@ -187,6 +180,111 @@ describeOnHost("updates in the console", { missing }, (session) => {
     await eventually(async () => expect((await api().getReboot()).scheduled_at).toBeNull());
   });
 
+  it("have packages that are installed by keyboard, and held, let go, removed and purged by mouse", async () => {
+    const config = () => shell("cat /etc/configured.conf 2>/dev/null || true");
+    await open.open("packages");
+    await page.keyboard.press("/");
+    await page.keyboard.type("configured");
+    const found = page.getByRole("button", { name: "configured", exact: true });
+    await tabTo(page, found);
+    await page.keyboard.press("Enter");
+    const drawer = page.getByRole("dialog", { name: "configured", exact: true });
+    const button = (name: string) => drawer.getByRole("button", { name, exact: true });
+    const plan = (title: string) => page.getByRole("dialog", { name: title, exact: true });
+    await tabTo(page, button("Install"));
+    await page.keyboard.press("Enter");
+    const installed = plan("Install configured");
+    await tabTo(page, installed.getByRole("button", { name: "Install", exact: true }));
+    expect(await config()).toBe("");
+    await page.keyboard.press("Enter");
+    await installed.locator(".hint.ok").waitFor();
+    expect(await versionsOf(["configured"])).toEqual({ configured: "1.1" });
+    await page.keyboard.press("Escape");
+
+    await button("Hold").click();
+    await carryOut(page, "Hold");
+    await page.keyboard.press("Escape");
+    await button("Unhold").waitFor();
+    expect(await shell("apt-mark showhold")).toBe("configured\n");
+    await button("Unhold").click();
+    await carryOut(page, "Unhold");
+    await page.keyboard.press("Escape");
+    await button("Hold").waitFor();
+    await button("Remove").click();
+    await carryOut(page, "Remove");
+    await plan("Remove configured, and keep its configuration").locator(".hint.ok").waitFor();
+    expect(await shell("test -e /usr/share/configured || echo gone")).toBe("gone\n");
+    expect(await config()).toBe("version = 1.1\n");
+    await page.keyboard.press("Escape");
+    await button("Purge").click();
+    await carryOut(page, "Purge");
+    await plan("Remove configured and its configuration").locator(".hint.ok").waitFor();
+    expect(await config()).toBe("");
+    await page.keyboard.press("Escape");
+    await button("Install").waitFor();
+  });
+
+  it("can be returned from by a snapshot that is taken by keyboard, shown with what a file had in it, and deleted", async () => {
+    await session.host.writeFile("/etc/told.conf", "colour = red\nsize = 1\n", 0o644);
+    await open.open("updates?tab=snapshots");
+    await tabTo(page, page.getByRole("button", { name: "Take a snapshot", exact: true }));
+    await page.keyboard.press("Enter");
+    const taking = page.getByRole("dialog", { name: "Take a snapshot" });
+    await tabTo(page, taking.getByLabel("What it is for"));
+    const planned = page.waitForResponse((each) => each.request().postData()?.includes("before the colours") === true);
+    await page.keyboard.type("before the colours");
+    await planned;
+    await tabTo(page, taking.getByRole("button", { name: "Take a snapshot", exact: true }));
+    await page.keyboard.press("Enter");
+    await taking.locator(".hint.ok").waitFor();
+    await page.keyboard.press("Escape");
+    const taken = (await api().listSnapshots()).snapshots.find(
+      ({ description }) => description === "before the colours",
+    );
+    const id = taken?.id ?? "";
+
+    await session.host.writeFile("/etc/told.conf", "colour = blue\nsize = 1\n", 0o644);
+    await page.getByRole("button", { name: `Snapshot ${id}` }).click();
+    const drawer = page.getByRole("dialog", { name: `Snapshot ${id}`, exact: true });
+    await drawer.getByRole("button", { name: "/etc/told.conf", exact: true }).click();
+    const difference = drawer.getByLabel("What has changed in /etc/told.conf");
+    await difference.waitFor();
+    const lines = ((await difference.textContent()) ?? "").split("\n");
+    expect(lines).toEqual(expect.arrayContaining(["-colour = red", "+colour = blue", " size = 1"]));
+    expect(await axeFaults(page)).toEqual([]);
+    await drawer.getByRole("button", { name: "Back to all changes" }).click();
+    await drawer.getByRole("button", { name: "/etc/told.conf", exact: true }).waitFor();
+    await drawer.getByRole("button", { name: "Delete", exact: true }).click();
+    await carryOut(page, "Delete");
+    await drawer.waitFor({ state: "detached" });
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: `Snapshot ${id}` }).waitFor({ state: "detached" });
+    expect((await api().listSnapshots()).snapshots.map((each) => each.id)).not.toContain(id);
+  });
+
+  it("leave services with replaced code, which are restarted from their page", async () => {
+    await shell("cp /usr/bin/sleep /usr/bin/renewed");
+    await session.writeUnits({ "web.service": ["[Service]", "ExecStart=/usr/bin/renewed infinity"] });
+    await shell(
+      "systemctl start web && cp /usr/bin/sleep /usr/bin/renewed.new && mv /usr/bin/renewed.new /usr/bin/renewed",
+    );
+    const before = await property(session, "web.service", "MainPID");
+    await open.open("updates");
+    await page.getByRole("definition").filter({ hasText: "web.service" }).waitFor();
+    await page.getByRole("button", { name: "Restart services" }).click();
+    await page.getByRole("dialog").getByText("restart web.service").waitFor();
+    expect(await property(session, "web.service", "MainPID")).toBe(before);
+    await carryOut(page, "Restart services");
+    await page.waitForURL(/operation=/);
+    await page
+      .getByRole("definition")
+      .filter({ hasText: /^restarted$/ })
+      .first()
+      .waitFor();
+    expect(await property(session, "web.service", "MainPID")).not.toBe(before);
+    expect((await api().listStale()).restartable).not.toContain("web.service");
+  });
+
   it("name the scope that a key lacks", async () => {
     const { key } = (await api().createKey({
       body: { name: "reader", scopes: ["updates:read", "system:read", "health:read"] },
@@ -194,10 +292,45 @@ describeOnHost("updates in the console", { missing }, (session) => {
     const reader = await openConsole(browser, { url: service().url, key });
     await reader.open("updates");
     const button = reader.page.getByRole("button", { name: /^Install updates/ });
-    expect(await button.getAttribute("title")).toBe("Your key lacks the scope updates:apply.");
+    await expect.poll(() => button.getAttribute("title")).toBe("Your key lacks the scope updates:apply.");
     await reader.open("packages");
     await reader.page.getByText("It takes the scope packages:read.").waitFor();
     await reader.context.close();
+  });
+
+  it("are followed on their page through a loss of power, and a reboot that the page begins", async () => {
+    await install(oldOf(["gated"]));
+    await shell("touch /srv/gate");
+    await choose("gated");
+    // Units that are not enabled do not run after a boot, which a guard would undo.
+    await page.getByRole("dialog").getByLabel("Watch units, ports and checks afterwards").uncheck();
+    await carryOut(page, "Install 1 chosen");
+    await page.waitForURL(/operation=/);
+    const id = operationId();
+    await eventually(() => shell("test -e /srv/at-gate"), 60_000);
+    const lost = page.getByText("The connection to the service is lost.");
+    await session.host.losePower();
+    await lost.waitFor();
+    await shell("rm /srv/gate");
+    await service().restart();
+    await page.getByRole("heading", { name: "1 package changed as planned." }).waitFor();
+    await lost.waitFor({ state: "detached" });
+    expect(operationId()).toBe(id);
+    expect(await versionsOf(["gated"])).toEqual({ gated: "1.1" });
+
+    const bootId = () => shell("cat /proc/sys/kernel/random/boot_id");
+    const before = await bootId();
+    await open.open("updates");
+    await page.getByRole("button", { name: "Reboot", exact: true }).click();
+    const up = session.host.nextBoot(slowMs);
+    await carryOut(page, "Reboot");
+    await up;
+    await lost.waitFor();
+    expect(await bootId()).not.toBe(before);
+    await service().restart();
+    await lost.waitFor({ state: "detached" });
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Reboot", exact: true }).waitFor();
   });
 
   describe("on each page", () => {

@@ -81,10 +81,11 @@ describeOnHost("the console of a host", { checks: ["systemd_failed"] }, (session
     const { page, context, open: to } = await open(key);
     await to("services?unit=worker.service");
     const button = (name: string) => page.getByRole("dialog").getByRole("button", { name });
-    expect(await button("Restart").getAttribute("aria-disabled")).toBe("false");
-    expect(await button("Stop").getAttribute("title")).toBe("Your key lacks the scope services:stop.");
+    await expect.poll(() => button("Restart").getAttribute("aria-disabled")).toBe("false");
+    const titleOf = (name: string) => expect.poll(() => button(name).getAttribute("title"));
+    await titleOf("Stop").toBe("Your key lacks the scope services:stop.");
     await to("services?unit=cron.service");
-    expect(await button("Restart").getAttribute("title")).toBe("Your key lacks the scope services:restart.");
+    await titleOf("Restart").toBe("Your key lacks the scope services:restart.");
     await context.close();
   });
 });

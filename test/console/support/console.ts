@@ -90,6 +90,16 @@ export async function openConsole(browser: Browser, options: ConsoleOptions): Pr
   };
 }
 
+/** Goes on with a key until something has the focus, as somebody without a mouse does. */
+export async function tabTo(page: Page, wanted: ReturnType<Page["locator"]>, key = "Tab"): Promise<void> {
+  await wanted.waitFor();
+  for (let presses = 0; presses < 150; presses += 1) {
+    if (await wanted.evaluate((element) => element === document.activeElement)) return;
+    await page.keyboard.press(key);
+  }
+  throw new Error(`150 presses of ${key} lead past ${String(wanted)}`);
+}
+
 /** What axe finds in the page as it is: the rule and the first element of each. */
 export async function axeFaults(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe.source);

@@ -71,5 +71,6 @@ export const actionTexts = {
   inBackground: "It goes on by itself; this page may be closed.",
   operation: "Show the operation",
   more: (rest: number) => `and ${rest} more`,
+  accessUnknown: "What your key may do is not known yet.",
   missingScope: (scope: string) => `Your key lacks the scope ${scope}.`,
 } as const;

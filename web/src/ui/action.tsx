@@ -1,12 +1,12 @@
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
 import type { Plan } from "#contract/operation.ts";
 import type { OperationEntry } from "#contract/operation-entry.ts";
 import { type Answer, call, type Input, type Name, Refusal } from "../api/call.ts";
 import { operations } from "../api/operations.generated.ts";
 import { refreshAll } from "../api/resource.ts";
-import { isElevated, mayDo } from "../session.ts";
+import { identity, isElevated, mayDo } from "../session.ts";
 import { actionTexts as texts } from "../texts/shell.ts";
 import { CommandLines, commandOf } from "./commands.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -246,10 +246,11 @@ export function ActionButton<K extends Name>(props: ActionProps<K>): JSX.Element
   const { operation, label, resource, primary = false, disabled } = props;
   const own = useMemo(() => Symbol(operation), [operation]);
   const scope = operations[operation][2];
-  const lacks = mayDo(scope, resource) === "lacks" ? texts.missingScope(scope) : disabled;
+  const missing = identity.value === undefined ? texts.accessUnknown : texts.missingScope(scope);
+  const lacks = mayDo(scope, resource) === "lacks" ? missing : disabled;
   const latest = props as unknown as ActionProps<Name>;
-  // Settings above the plan change what is asked.
-  useEffect(() => {
+  // Settings above the plan change what is asked. At once: a field that got its value a moment later would lose what was typed meanwhile.
+  useLayoutEffect(() => {
     const now = shown.peek();
     if (now?.of === own) shown.value = { ...now, props: latest };
   });
