@@ -55,6 +55,22 @@ export const HealthCheckResult = Type.Object({
       description: `In the list of all checks: members of \`details\` that are cut after their first ${mostDetailsListed} entries; \`GET /health/checks/{check_id}\` shows all of them. Else absent.`,
     }),
   ),
+  thresholds: Type.Optional(
+    Type.Record(
+      Type.String(),
+      Type.Object(
+        optional({
+          warn: Type.Number({ description: "The check warns at this value, and beyond it." }),
+          fail: Type.Number({ description: "The check fails at this value, and beyond it." }),
+        }),
+      ),
+      {
+        description:
+          "Thresholds by the names of members of `details`, or labels of the performance data of a plugin: the defaults of the check, or what the settings say. What is left, such as `free_gb`, has to be below its thresholds. Absent if no single number decides.",
+        examples: [{ percent_used: { warn: 80, fail: 95 } }],
+      },
+    ),
+  ),
   duration_ms: Type.Integer(),
   category: Type.String({ description: "Category, such as `storage` or `security`." }),
   severity: Choice(

@@ -22,10 +22,20 @@ const failed = (message: string, error: string): Outcome => ({
   fixId: null,
 });
 
-function boundOutcome({ status, message, details, ...rest }: Outcome): Outcome {
+/** Without those that no figure reaches. */
+const reachable = (thresholds: NonNullable<Outcome["thresholds"]>): NonNullable<Outcome["thresholds"]> =>
+  Object.fromEntries(
+    Object.entries(thresholds).map(([name, limits]) => [
+      name,
+      Object.fromEntries(Object.entries(limits).filter(([, limit]) => Number.isFinite(limit))),
+    ]),
+  );
+
+function boundOutcome({ status, message, details, thresholds, ...rest }: Outcome): Outcome {
   const size = JSON.stringify(details).length;
   return {
     ...rest,
+    ...(thresholds !== undefined && { thresholds: reachable(thresholds) }),
     status,
     message: cut(message),
     details: size > maxDetailsChars ? { omitted_chars: size } : details,

@@ -17,6 +17,8 @@ export interface Outcome {
   readonly message: string;
   /** Figures with snake_case names that include the unit. */
   readonly details: Readonly<Record<string, unknown>>;
+  /** From which values on it warns or fails, by the names of figures in the details. */
+  readonly thresholds?: Readonly<Record<string, Partial<Thresholds>>>;
   /** Which of the check's fixes applies, null for none; the first of {@link Check.fixes} by default. Only for warn and fail. */
   readonly fixId?: string | null;
   /** Whether that fix can do anything about it, where that is known already. */

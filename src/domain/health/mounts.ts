@@ -22,6 +22,12 @@ function thresholdsOf(path: string, own: Thresholds, settings: CheckSettings): T
   return { warn, fail: fail ?? (warn < general.fail ? general.fail : (warn + 100) / 2) };
 }
 
+/** Of a mount point: what is used in percent, and what is left, in the unit of the check. */
+export const mountThresholds = (path: string, own: Thresholds, settings: CheckSettings) => ({
+  used: thresholdsOf(path, own, settings),
+  free: { ...settings.freeBelow, ...mountSettings(path, settings).freeBelow },
+});
+
 const mountSettings = (path: string, { mounts = {} }: CheckSettings) =>
   (Object.hasOwn(mounts, path) ? mounts[path] : undefined) ?? {};
 
@@ -37,8 +43,9 @@ export function gradeMount(
   { grade, gradeLow }: Grader,
   formatFree: FormatFigure,
 ): Grade {
-  const { warn = 0, fail = 0 } = { ...settings.freeBelow, ...mountSettings(path, settings).freeBelow };
-  const byShare = grade(percentUsed, thresholdsOf(path, own, settings), path);
+  const { used, free: left } = mountThresholds(path, own, settings);
+  const { warn = 0, fail = 0 } = left;
+  const byShare = grade(percentUsed, used, path);
   return worse(byShare, gradeLow(free, { warn, fail }, `free space of ${path}`, formatFree));
 }
 

@@ -76,6 +76,16 @@ describe("results of checks", () => {
     };
   };
 
+  it("have the thresholds of their figures that can be reached", async () => {
+    const thresholds = { tasks: { warn: 5, fail: Number.POSITIVE_INFINITY } };
+    const { runner } = rig([
+      check("busy", async () => ({ ...found("pass"), thresholds })),
+      check("plain", behave("pass")),
+    ]);
+    expect((await runner.run("busy"))?.thresholds).toEqual({ tasks: { warn: 5 } });
+    expect(await runner.run("plain")).not.toHaveProperty("thresholds");
+  });
+
   it("add up in the order of the registry, whatever checks do", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(behaviour, { maxLength: 12 }), async (kinds) => {

@@ -155,6 +155,7 @@ async function runEntry(running: Running, entry: Entry, source?: CheckSource): P
     status: found.status,
     message: found.message,
     details: found.details,
+    ...defined({ thresholds: found.thresholds }),
     duration_ms: found.durationMs,
     category,
     severity,

@@ -6,6 +6,8 @@ import { theme } from "../ui/theme.ts";
 export interface Line {
   readonly name: string;
   readonly values: readonly (number | null)[];
+  /** A threshold, in this colour. */
+  readonly tone?: "warn" | "error";
 }
 
 export interface LineChartProps {
@@ -14,7 +16,7 @@ export interface LineChartProps {
   readonly now: string;
   /** Seconds since the epoch. */
   readonly times: readonly number[];
-  readonly lines: readonly [Line, Line?];
+  readonly lines: readonly Line[];
   readonly format: (value: number) => string;
   /** The least top of the scale. */
   readonly top?: number;
@@ -54,22 +56,23 @@ export const axes = (format: (value: number) => string, isBinary = false): uPlot
   ];
 };
 
-/** One or two lines over time, with what is known now beside the title. A gap in the values is a gap in the line. */
+const colourOf = ({ tone }: Line, at: number): string => (tone === undefined ? `chart-${at + 1}` : `bar-${tone}`);
+
+/** One or two lines over time and their thresholds, with what is known now beside the title. A gap in the values is a gap in the line. */
 export function LineChart(props: LineChartProps): JSX.Element {
   const { title, now, times, lines, format, top = 1, binary = false } = props;
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | undefined>(undefined);
-  const data = [
-    times,
-    ...lines.flatMap((line) => (line === undefined ? [] : [line.values])),
-  ] as unknown as uPlot.AlignedData;
+  const data = [times, ...lines.map(({ values }) => values)] as unknown as uPlot.AlignedData;
   useEffect(() => {
     const element = box.current;
     if (element === null) return undefined;
-    const series = lines.map((_, at) => ({
-      stroke: colour(`chart-${at + 1}`),
-      width: 1.5,
+    const series = lines.map((line, at) => ({
+      stroke: colour(colourOf(line, at)),
+      width: line.tone === undefined ? 1.5 : 1,
       points: { show: false },
+      // What is near to fail is above what warns.
+      auto: line.tone !== "error",
       ...(at === 0 && { fill: colour("chart-fill") }),
     }));
     const made = new uPlot(
@@ -80,7 +83,7 @@ export function LineChart(props: LineChartProps): JSX.Element {
         cursor: { show: false },
         padding: [8, 6, 0, 0],
         axes: axes(format, binary),
-        scales: { y: { range: (_, __, high) => [0, Math.max(top, high * 1.08)] } },
+        scales: { y: { range: (_, low, high) => [Math.min(0, low * 1.08), Math.max(top, high * 1.08)] } },
         series: [{}, ...series],
       },
       data,
@@ -93,7 +96,7 @@ export function LineChart(props: LineChartProps): JSX.Element {
       resize.disconnect();
       made.destroy();
     };
-  }, [theme.value]);
+  }, [theme.value, lines.length]);
   useEffect(() => chart.current?.setData(data), [data]);
   return (
     <section class="card">
@@ -104,14 +107,11 @@ export function LineChart(props: LineChartProps): JSX.Element {
       <div class="chart">
         <div ref={box} role="img" aria-label={`${title}: ${now}`} />
         <div class="legend">
-          {lines.map(
-            (line, at) =>
-              line !== undefined && (
-                <span key={line.name} style={{ "--key": `var(--chart-${at + 1})` }}>
-                  {line.name}
-                </span>
-              ),
-          )}
+          {lines.map((line, at) => (
+            <span key={line.name} style={{ "--key": `var(--${colourOf(line, at)})` }}>
+              {line.name}
+            </span>
+          ))}
         </div>
       </div>
     </section>

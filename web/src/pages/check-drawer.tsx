@@ -191,7 +191,7 @@ function Check(props: { readonly of: HealthCheckResult; readonly silence: Silenc
           [texts.category]: of.category,
         }}
       />
-      {of.status !== "skip" && <CheckHistory id={id} />}
+      {of.status !== "skip" && <CheckHistory of={of} />}
       <div class="parts">
         {Object.keys(of.details).length > 0 && (
           <Part title={texts.details} open>

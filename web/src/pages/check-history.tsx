@@ -1,10 +1,10 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import type { HealthCheckDay, HealthCheckHistory, HealthCheckRun } from "#contract/checks.ts";
+import type { HealthCheckDay, HealthCheckHistory, HealthCheckResult, HealthCheckRun } from "#contract/checks.ts";
 import type { Answer } from "../api/call.ts";
 import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
-import { LineChart } from "../charts/line.tsx";
+import { type Line, LineChart } from "../charts/line.tsx";
 import { texts } from "../texts/checks.ts";
 import { bytes, local, percent } from "../ui/format.ts";
 import { Loaded, Time } from "../ui/parts.tsx";
@@ -157,48 +157,46 @@ function formatOf({ name, unit }: Series): (value: number) => string {
   return (value) => `${digits.format(value)}${unit}`;
 }
 
-/** A threshold is drawn with the figure that it is of: `warn_gb` with the first one in GB. */
-function withThresholds(series: readonly Series[]): readonly { of: Series; threshold: Series | undefined }[] {
-  const isThreshold = ({ name }: Series): boolean => /^warn_/.test(name);
-  const figures = series.filter((each) => !isThreshold(each));
-  return figures.map((of) => {
-    const threshold = series.find(
-      (each) => isThreshold(each) && figures.find(({ name }) => name.endsWith(each.name.slice(4))) === of,
-    );
-    return { of, threshold: threshold?.points.length === of.points.length ? threshold : undefined };
-  });
+type Thresholds = HealthCheckResult["thresholds"];
+
+/** A figure with what it is compared with. */
+function linesOf({ name, points }: Series, thresholds: Thresholds, format: (value: number) => string): readonly Line[] {
+  const { warn, fail } = thresholds?.[name] ?? {};
+  const across = (value: number | undefined, words: (value: string) => string, tone: "warn" | "error") =>
+    value === undefined ? [] : [{ name: words(format(value)), values: points.map(() => value), tone }];
+  return [
+    { name: title(name), values: points.map(({ value }) => value) },
+    ...across(warn, texts.warnsAt, "warn"),
+    ...across(fail, texts.failsAt, "error"),
+  ];
 }
 
 const firstFigures = 4;
 
 /** What it measured, over the last day. */
-function Figures({ id }: { readonly id: string }): JSX.Element {
+function Figures({ of: { check_id: id, thresholds } }: { readonly of: HealthCheckResult }): JSX.Element {
   const isAll = useSignal(false);
   const answer = useCall("getCheckMetrics", { query: { check: id } }, { every: pace.seldom });
   return (
     <Loaded of={answer} rows={2}>
       {({ series }) => {
-        // One moment is no line.
-        const drawn = withThresholds(series.filter(({ points }) => points.length > 1));
+        // One moment is no line, and a threshold is not a figure.
+        const drawn = series.filter(({ name, points }) => points.length > 1 && !name.startsWith("warn_"));
         const shown = isAll.value ? drawn : drawn.slice(0, firstFigures);
         if (drawn.length === 0) return null;
         return (
           <section>
             <h3>{texts.figures}</h3>
             <div class="charts">
-              {shown.map(({ of, threshold }) => {
+              {shown.map((of) => {
                 const format = formatOf(of);
-                const valuesOf = ({ points }: Series): readonly number[] => points.map(({ value }) => value);
-                const line = { name: title(of.name), values: valuesOf(of) };
                 return (
                   <LineChart
                     key={of.name}
-                    title={line.name}
+                    title={title(of.name)}
                     now={format(of.points.at(-1)?.value ?? 0)}
                     times={of.points.map(({ at }) => Date.parse(at) / 1000)}
-                    lines={
-                      threshold === undefined ? [line] : [line, { name: texts.threshold, values: valuesOf(threshold) }]
-                    }
+                    lines={linesOf(of, thresholds, format)}
                     format={format}
                     top={of.name.includes("percent") ? 100 : 0}
                   />
@@ -218,11 +216,11 @@ function Figures({ id }: { readonly id: string }): JSX.Element {
 }
 
 /** How a check has been. */
-export const CheckHistory = ({ id }: { readonly id: string }): JSX.Element => (
+export const CheckHistory = ({ of }: { readonly of: HealthCheckResult }): JSX.Element => (
   <>
-    <Hour id={id} />
-    <Days id={id} />
-    <Figures id={id} />
+    <Hour id={of.check_id} />
+    <Days id={of.check_id} />
+    <Figures of={of} />
   </>
 );
 

@@ -33,6 +33,7 @@ it("clock_offset grades the offset in either direction, up to decades, and fails
       stratum: 3,
       last_answer_at: "2025-12-31T23:59:00.000Z",
     },
+    thresholds: { offset_ms: { warn: -100, fail: -1000 } },
   });
   expect(await run(99)).toMatchObject({ status: "pass" });
   expect(await run(100)).toMatchObject({
@@ -85,6 +86,7 @@ describe("clock_offset after the clock was set back since the last answer", () =
         "The clock was set back after the last answer of 192.0.2.1, which is now 180 min in the future: the offset is unknown (look at chrony and its source)",
       details: expect.objectContaining({ offset_ms: offsetMs, last_answer_at: "2026-01-01T03:00:00.000Z" }),
       graded: {},
+      thresholds: { offset_ms: { warn: expect.any(Number), fail: expect.any(Number) } },
     });
   });
 

@@ -41,15 +41,18 @@ export const clockOffsetCheck = (ports: { clockOffsets: ClockOffsets; clock: Pic
       last_answer_at: answeredAt === undefined ? null : toTimestamp(answeredAt),
     };
     const grader = createGrader(settings, inUnit("ms"));
-    const status = grader.grade(Math.abs(offsetMs), thresholdsFor({ warn: 100, fail: 1000 }, settings));
+    const limits = thresholdsFor({ warn: 100, fail: 1000 }, settings);
+    const side = offsetMs < 0 ? -1 : 1;
+    const figures = { details, thresholds: { offset_ms: { warn: side * limits.warn, fail: side * limits.fail } } };
+    const status = grader.grade(Math.abs(offsetMs), limits);
     const setBackMs = answeredAt === undefined ? 0 : answeredAt - ports.clock.now();
     // What was behind is further behind since, and what was ahead may be right.
     const isCertain = status === "fail" && offsetMs > 0;
     if (setBackMs > minuteMs && !isCertain) {
       const message = `The clock was set back after the last answer of ${source}, which is now ${Math.round(setBackMs / minuteMs)} min in the future: the offset is unknown (look at ${program} and its source)`;
-      return { status: "warn", message, details, graded: {} };
+      return { status: "warn", message, ...figures, graded: {} };
     }
     const remedy = status === "pass" ? "" : ` (look at ${program} and its source)`;
-    return grader.finish({ status, message: `${distance(offsetMs, source)}${remedy}`, details });
+    return grader.finish({ status, message: `${distance(offsetMs, source)}${remedy}`, ...figures });
   },
 });

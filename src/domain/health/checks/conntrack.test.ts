@@ -14,6 +14,7 @@ it("conntrack grades how full the table is, and skips without one", async () => 
     status: "pass",
     message: "The table of connections is 79.9 % full: 799 of 1000",
     details: { percent_used: 79.9, entries: 799, maximum: 1000 },
+    thresholds: { percent_used: { warn: 80, fail: 95 } },
   });
   expect(await run(800)).toMatchObject({
     status: "warn",

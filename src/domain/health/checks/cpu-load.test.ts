@@ -22,7 +22,10 @@ it("cpu_load names the load, and takes its thresholds and averaging time from se
     message: "The processors were 83.3 % busy over the last minute",
     details: { percent_used: 83.3 },
   });
-  expect(await run(30, { warn: 20 })).toMatchObject({ status: "warn" });
+  expect(await run(30, { warn: 20 })).toMatchObject({
+    status: "warn",
+    thresholds: { percent_used: { warn: 20, fail: 95 } },
+  });
   expect(await run(30, { warn: 20, fail: 30 })).toMatchObject({ status: "fail" });
   const asked: (number | undefined)[] = [];
   const cpuPercent = (overMs?: number) => {

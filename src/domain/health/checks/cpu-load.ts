@@ -12,12 +12,14 @@ export const cpuLoadCheck = (ports: { facts: Pick<HostFacts, "cpuPercent"> }): C
   severity: "medium",
   async run({ overMs = minuteMs, ...settings }) {
     const percentUsed = toPercent(await ports.facts.cpuPercent(overMs), 100);
+    const limits = thresholdsFor({ warn: 80, fail: 95 }, settings);
     const grader = createGrader(settings);
     const time = overMs === minuteMs ? "minute" : `${overMs / minuteMs} minutes`;
     return grader.finish({
-      status: grader.grade(percentUsed, thresholdsFor({ warn: 80, fail: 95 }, settings)),
+      status: grader.grade(percentUsed, limits),
       message: `The processors were ${percentUsed} % busy over the last ${time}`,
       details: { percent_used: percentUsed },
+      thresholds: { percent_used: limits },
     });
   },
 });

@@ -33,6 +33,13 @@ it("disk_space names the fullest file system, with the figures of all, or the wo
         { path: "/boot", percent_used: 50, total_gb: 0.5, free_gb: 0.25, status: "pass" },
       ],
     },
+    thresholds: { percent_used: { warn: 80, fail: 95 } },
+  });
+  expect(
+    await run([withLeft(4, "/var")], { freeBelow: { warn: 10 * gb }, mounts: { "/var": { warn: 97, fail: 99 } } }),
+  ).toMatchObject({
+    status: "warn",
+    thresholds: { percent_used: { warn: 97, fail: 99 }, free_gb: { warn: 10 } },
   });
   const mounts = { "/srv": { warn: 99, fail: 100 } };
   expect(await run([withLeft(2, "/srv"), withLeft(15)], { mounts })).toMatchObject({

@@ -2,7 +2,7 @@ import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
 import { formatBytes, listNames } from "#kernel/text.ts";
 import { type Check, skip, toGigabytes, toPercent } from "../check.ts";
 import { createGrader } from "../hysteresis.ts";
-import { byUsage, fillableOf, gradeMount, unreadIn } from "../mounts.ts";
+import { byUsage, fillableOf, gradeMount, mountThresholds, unreadIn } from "../mounts.ts";
 
 /** As df(1) counts: blocks reserved for root are neither used nor free. */
 function usageOf(each: MountedFileSystem) {
@@ -50,6 +50,8 @@ export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }
     const others = looked.slice(1).filter(({ status }) => status !== "pass");
     const also = others.length === 0 ? "" : `; also filling up: ${listNames(others.map(({ path }) => path))}`;
     const left = `${formatBytes(worst.availableBytes)} of ${formatBytes(worst.totalBytes)} left`;
+    const { used, free } = mountThresholds(worst.path, { warn, fail }, settings);
+    const inGigabytes = Object.entries(free).map(([level, bytes]) => [level, toGigabytes(bytes)] as const);
     return grader.finish({
       status: worst.status,
       message: `${worst.path} is ${worst.percentUsed} % full: ${left}${also}${unread.note}`,
@@ -57,6 +59,10 @@ export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }
         ...figuresOf(worst),
         file_systems: looked.map((each) => ({ ...figuresOf(each), status: each.status })),
         ...unread.details,
+      },
+      thresholds: {
+        percent_used: used,
+        ...(inGigabytes.length > 0 && { free_gb: Object.fromEntries(inGigabytes) }),
       },
     });
   },

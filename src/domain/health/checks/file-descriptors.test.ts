@@ -43,6 +43,7 @@ it("file_descriptors names the process, takes thresholds, and passes without a l
       maximum: 1000,
       processes: [{ pid: 7, name: "leaky", open: 950, limit: 1000, percent_used: 95 }],
     },
+    thresholds: { percent_used: { warn: 70, fail: 90 } },
   });
   expect(await run({ used: 800 })).toMatchObject({
     message: "80 % of the file handles of the system are open: 800 of 1000",
@@ -51,6 +52,7 @@ it("file_descriptors names the process, takes thresholds, and passes without a l
     status: "pass",
     message: "No process is near its limit of open files",
     details: { percent_used: 0, used: 5000, maximum: null, processes: [] },
+    thresholds: { percent_used: { warn: 70, fail: 90 } },
   });
   expect(await run({ processes: [leaky(500)] }, { warn: 10, fail: 50 })).toMatchObject({ status: "fail" });
   expect(await run({ processes: [leaky(999)] }, { ignore: ["leak*"] })).toMatchObject({ status: "pass" });

@@ -43,6 +43,6 @@ export const fileDescriptorsCheck = (ports: {
         .filter(({ status }) => status !== "pass")
         .map(({ pid, name, open, limit, percent }) => ({ pid, name, open, limit, percent_used: percent })),
     });
-    return grader.finish(outcome);
+    return grader.finish({ ...outcome, thresholds: { percent_used: limits } });
   },
 });

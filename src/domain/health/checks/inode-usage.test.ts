@@ -24,6 +24,7 @@ it("inode_usage names the file systems near their limit, with settings and thres
         { path: "/", percent_used: 10, total_inodes: 1000, free_inodes: 900 },
       ],
     },
+    thresholds: { percent_used: { warn: 80, fail: 95 } },
   });
   const mounted = [withLeft(100), withLeft(20, "/a"), withLeft(0, "/b")];
   expect(await run(mounted)).toMatchObject({ message: expect.stringMatching(/; also running out: \/a, \/$/) });

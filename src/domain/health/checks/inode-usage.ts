@@ -2,7 +2,7 @@ import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
 import { type Check, skip, toPercent } from "../check.ts";
 import { createGrader, inUnit } from "../hysteresis.ts";
-import { byUsage, fillableOf, gradeMount, unreadIn } from "../mounts.ts";
+import { byUsage, fillableOf, gradeMount, mountThresholds, unreadIn } from "../mounts.ts";
 
 /**
  * Used inodes of file systems with a fixed number of them: without a free one no file can be created. `free_below` adds limits of how many
@@ -44,10 +44,12 @@ export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => (
       total_inodes: totalInodes,
       free_inodes: free,
     }));
+    const { used, free } = mountThresholds(worst.path, { warn, fail }, settings);
     return grader.finish({
       status: worst.status,
       message: `${worst.path} uses ${worst.percentUsed} % of its inodes: ${worst.free} are left${also}${unread.note}`,
       details: { ...figures[0], file_systems: figures, ...unread.details },
+      thresholds: { percent_used: used, ...(Object.keys(free).length > 0 && { free_inodes: free }) },
     });
   },
 });

@@ -27,13 +27,14 @@ export const journalSizeCheck = ({ journal }: { journal: Pick<Journal, "size"> }
       memory_bytes: size.memoryBytes,
       files: size.files,
     };
+    const figures = { details, thresholds: { total_gb: { warn, fail } } };
     const grader = createGrader(settings, inUnit("GB"));
     const status = grader.grade(totalGb, { warn, fail });
-    if (status === "pass") return { status, message: `The journal takes ${formatBytes(totalBytes)}`, details };
+    if (status === "pass") return { status, message: `The journal takes ${formatBytes(totalBytes)}`, ...figures };
     return grader.finish({
       status,
       message: `The journal takes ${formatBytes(totalBytes)}, more than journald keeps by itself (shrink it with journalctl --vacuum-size=1G, or set SystemMaxUse)`,
-      details,
+      ...figures,
     });
   },
 });

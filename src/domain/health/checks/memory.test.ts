@@ -15,8 +15,12 @@ it("memory names used and available memory, takes thresholds, and skips without 
     message: "91 % of memory is used: 1.3 GiB of 14.9 GiB available",
     graded: { "": "warn" },
     details: { percent_used: 91, total_gb: 16, available_gb: 1.4 },
+    thresholds: { percent_used: { warn: 85, fail: 95 } },
   });
-  expect(await run(8e9, { warn: 40, fail: 50 })).toMatchObject({ status: "fail" });
+  expect(await run(8e9, { warn: 40, fail: 50 })).toMatchObject({
+    status: "fail",
+    thresholds: { percent_used: { warn: 40, fail: 50 } },
+  });
   expect(await run(0.2e9, { warn: 99.1, fail: 99.5 })).toMatchObject({ status: "pass" });
   expect(await run(0, {}, 0)).toMatchObject({ status: "skip" });
 });

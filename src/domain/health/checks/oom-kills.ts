@@ -42,13 +42,15 @@ export function oomKillsCheck(ports: { journal: Pick<Journal, "query" | "size">;
           : [{ process, pid: Number(pid), killed_at: timestamp }];
       });
       const details = { kills: kills.slice(-20), count: kills.length, window_hours: windowHours };
+      const figures = { details, thresholds: { count: { warn, fail } } };
       const status = grade(kills.length, { warn, fail });
-      if (kills.length === 0) return { status, message: `The OOM killer killed nothing in ${windowHours} h`, details };
+      if (kills.length === 0)
+        return { status, message: `The OOM killer killed nothing in ${windowHours} h`, ...figures };
       const names = [...new Set(kills.map(({ process }) => process))];
       return {
         status,
         message: `The OOM killer killed ${listNames(names)} (${counted(kills.length, "kill")} in ${windowHours} h)`,
-        details,
+        ...figures,
       };
     },
   };

@@ -21,6 +21,12 @@ it("pressure passes on an idle host and after a burst, and skips without figures
       io_full_avg60_percent: 0,
       io_full_avg300_percent: 0,
     },
+    thresholds: {
+      cpu_some_avg60_percent: { warn: 90, fail: Number.POSITIVE_INFINITY },
+      cpu_some_avg300_percent: { warn: 90, fail: Number.POSITIVE_INFINITY },
+      io_full_avg60_percent: { warn: 60, fail: 90 },
+      io_full_avg300_percent: { warn: 60, fail: 90 },
+    },
   });
   expect(await run([fakePressureOn("memory", { full: { avg10: 0, avg60: 90, avg300: 9 } })])).toMatchObject({
     status: "pass",

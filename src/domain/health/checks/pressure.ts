@@ -45,6 +45,13 @@ export const pressureCheck = (ports: { pressure: Pressure }): Check => ({
             [`${resource}_full_avg300_percent`, full.avg300],
           ]),
     ]);
+    const thresholds = resources.flatMap(({ resource, full }) => {
+      const { kind, warn, fail } = limits[resource];
+      if (kind === "full" && full === null) return [];
+      return [60, 300].map(
+        (seconds) => [`${resource}_${kind}_avg${seconds}_percent`, thresholdsFor({ warn, fail }, settings)] as const,
+      );
+    });
     const grader = createGrader(settings);
     const { message, ...outcome } = combineFindings(
       resources.map((each) => judge(each, settings, grader)),
@@ -54,6 +61,7 @@ export const pressureCheck = (ports: { pressure: Pressure }): Check => ({
     return grader.finish({
       ...outcome,
       message: outcome.status === "pass" ? message : `In the last minutes ${message}`,
+      thresholds: Object.fromEntries(thresholds),
     });
   },
 });

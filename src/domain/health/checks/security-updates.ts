@@ -42,6 +42,7 @@ export function securityUpdatesCheck(ports: {
         lists_refreshed_at: refreshedAt === undefined ? null : toTimestamp(refreshedAt),
         lists_age_days: ageMs === undefined ? null : Math.max(0, Math.round(ageMs / (dayMs / 10)) / 10),
       };
+      const figures = { details, thresholds: { pending: { warn, fail } } };
       const isOne = pending.length === 1;
       const ofHeld = held.length === 0 ? "" : ` (${held.length} of held packages, which are not updated)`;
       const found = `${counted(pending.length, "security update")} ${isOne ? "is" : "are"} not installed: ${listNames(pending.map(({ name }) => name))}${ofHeld}`;
@@ -55,20 +56,20 @@ export function securityUpdatesCheck(ports: {
       if (isOld && isIsolated && pending.length === 0)
         return {
           ...skip(`${age}, ${asIsolated}: it is unknown which security updates are missing`),
-          details,
+          ...figures,
           fixId: null,
         };
       if (isOld && !isIsolated) {
         const message = `${age}: it is unknown which security updates are missing${pending.length === 0 ? "" : `, but ${found}`}`;
-        return { status: status === "fail" ? "fail" : "warn", message, details, fixId: "refresh_package_lists" };
+        return { status: status === "fail" ? "fail" : "warn", message, ...figures, fixId: "refresh_package_lists" };
       }
       if (status === "pass") {
         const message = pending.length === 0 ? "No security update is pending" : found;
-        return { status, message, details };
+        return { status, message, ...figures };
       }
       // Updates do not install held packages.
       const fixId = held.length === pending.length ? null : "apply_security_updates";
-      return { status, message: found, details, fixId };
+      return { status, message: found, ...figures, fixId };
     },
   };
 }

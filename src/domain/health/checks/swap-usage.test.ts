@@ -38,6 +38,7 @@ it("swap_usage names used swap and traffic, without traffic by usage alone, and 
     status: "fail",
     message: "95 % of swap is used: 95.4 MiB of 1.9 GiB left",
     details: { percent_used: 95, total_gb: 2, free_gb: 0.1, pages_per_second: 1000 },
+    thresholds: { percent_used: { warn: 50, fail: 90 } },
     graded: { "": "fail" },
   });
   expect(await rig(0.1e9, { pages: null }).run()).toMatchObject({ status: "fail" });

@@ -49,10 +49,10 @@ export function swapUsageCheck(ports: {
       const { swapTotalBytes, swapFreeBytes } = await facts.memory();
       if (swapTotalBytes === 0) return skip("This host has no swap space");
       const percentUsed = toPercent(swapTotalBytes - swapFreeBytes, swapTotalBytes);
-      const thresholds = thresholdsFor({ warn: 50, fail: 90 }, settings);
+      const limits = thresholdsFor({ warn: 50, fail: 90 }, settings);
       const grader = createGrader(settings);
       // While little is taken, what moves does not matter, and a first run need not wait for it.
-      const matters = percentUsed >= Math.min(thresholds.warn, thresholds.fail) / 2;
+      const matters = percentUsed >= Math.min(limits.warn, limits.fail) / 2;
       const rate = matters ? await pagesPerSecond(signal) : undefined;
       const isQuiet = rate !== undefined && clock.monotonicMs() - busyAtMs >= busyMs;
       const left = `${percentUsed} % of swap is used: ${formatBytes(swapFreeBytes)} of ${formatBytes(swapTotalBytes)} left`;
@@ -62,8 +62,9 @@ export function swapUsageCheck(ports: {
         free_gb: toGigabytes(swapFreeBytes),
         ...(rate !== undefined && { pages_per_second: rate }),
       };
-      if (isQuiet) return { status: "pass", message: `${left}, with almost no swapping`, details };
-      return grader.finish({ status: grader.grade(percentUsed, thresholds), message: left, details });
+      const figures = { details, thresholds: { percent_used: limits } };
+      if (isQuiet) return { status: "pass", message: `${left}, with almost no swapping`, ...figures };
+      return grader.finish({ status: grader.grade(percentUsed, limits), message: left, ...figures });
     },
   };
 }

@@ -27,9 +27,10 @@ export const zombieProcessesCheck = (ports: { facts: Pick<HostFacts, "zombies"> 
     const parents = countByParent(zombies);
     const names = listNames(parents.map(({ name, pid }) => `${name} (${pid})`));
     const count = counted(zombies.length, "zombie process", "zombie processes");
+    const limits = thresholdsFor({ warn: 5, fail: 20 }, settings);
     const grader = createGrader(settings, inUnit("processes"));
     return grader.finish({
-      status: grader.grade(zombies.length, thresholdsFor({ warn: 5, fail: 20 }, settings)),
+      status: grader.grade(zombies.length, limits),
       message: zombies.length === 0 ? "There are no zombie processes" : `${count}, left behind by ${names}`,
       details: {
         count: zombies.length,
@@ -38,6 +39,7 @@ export const zombieProcessesCheck = (ports: { facts: Pick<HostFacts, "zombies"> 
           .slice(0, maxListed)
           .map(({ pid, name, parentPid }) => ({ pid, name, parent_pid: parentPid })),
       },
+      thresholds: { count: limits },
     });
   },
 });

@@ -66,6 +66,10 @@ describe("a monitoring plugin as a check", () => {
         ],
         perfdata_malformed: 1,
       },
+      thresholds: { a: { warn: 5 } },
+    });
+    expect(await outcomeOf(ended(0, "OK | free=9;5:;2: used=1;@1:2;3\n"))).toMatchObject({
+      thresholds: { free: { warn: 5, fail: 2 }, used: { fail: 3 } },
     });
   });
 

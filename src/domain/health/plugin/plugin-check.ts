@@ -35,7 +35,7 @@ function fitting(values: readonly PerfValue[]): readonly PerfValue[] {
 
 export type Ended = Extract<PluginRun, { isEnded: true }>;
 
-function pluginDetails({ exitCode, stderr, isCut }: Ended, output: PluginOutput): Record<string, unknown> {
+function pluginDetails({ exitCode, stderr, isCut }: Ended, output: PluginOutput) {
   const { text, longText, perfdata } = output;
   const values = fitting(perfdata.values);
   const errors = printable(stderr).trim();
@@ -51,6 +51,19 @@ function pluginDetails({ exitCode, stderr, isCut }: Ended, output: PluginOutput)
   };
 }
 
+/** The end of what the plugin calls healthy. */
+const endOf = (range: PerfValue["warn"]): number | null =>
+  range === null || range.inside ? null : (range.end ?? range.start);
+
+const thresholdsIn = (values: readonly PerfValue[]): NonNullable<Outcome["thresholds"]> =>
+  Object.fromEntries(
+    values.flatMap(({ label, warn, crit }) => {
+      const [warns, fails] = [endOf(warn), endOf(crit)];
+      if (warns === null && fails === null) return [];
+      return [[label, { ...(warns !== null && { warn: warns }), ...(fails !== null && { fail: fails }) }]];
+    }),
+  );
+
 function messageText({ text }: PluginOutput, { stderr, exitCode }: Ended): string {
   if (text !== "") return text;
   const [complaint = ""] = printable(stderr).trim().split("\n");
@@ -63,7 +76,9 @@ function nagiosOutcome(run: Ended): Outcome {
   const details = pluginDetails(run, output);
   const text = messageText(output, run);
   const status = statuses[run.exitCode];
-  if (status !== undefined) return { status, message: text, details };
+  const thresholds = thresholdsIn(details.perfdata);
+  if (status !== undefined)
+    return { status, message: text, details, ...(Object.keys(thresholds).length > 0 && { thresholds }) };
   const error = `exit code ${run.exitCode}`;
   const said = output.text === "" ? "" : `: ${output.text}`;
   const message = `The plugin ended with ${error}, which is not a status of a monitoring plugin (0 to 3 are)${said}`;
