@@ -66,6 +66,8 @@ describeOnHost("logs in the console", { missing, checks: ["memory"] }, (session)
     await session.shell("systemctl restart systemd-journald");
     await session.writeUnits({
       "chatty.service": chatty,
+      "apart.service": ["[Service]", "Type=oneshot", "LogNamespace=apart", "ExecStart=/bin/echo said-apart"],
+      "talker.service": ["[Service]", "Type=oneshot", "ExecStart=/bin/echo said-by-talker"],
       [longName.replace("@0123456789abcdef", "@")]: ["[Service]", "Type=oneshot", "ExecStart=/bin/echo done"],
     });
     await session.shell(`systemctl start chatty ${longName} && journalctl --sync`);
@@ -189,6 +191,18 @@ describeOnHost("logs in the console", { missing, checks: ["memory"] }, (session)
     expect((await shownRows(page))[0]).toEqual(before);
     await page.getByRole("button", { name: /^\d+ new entr/ }).click();
     await list().getByText("more-3").waitFor();
+  });
+
+  it("of several units are followed by their short names too, whichever journal they write to, and without those of others", async () => {
+    await openList("?range=boot&follow=1&unit=chatty.service&unit=apart&unit=talker.service");
+    await page.getByRole("button", { name: "Live", pressed: true }).waitFor();
+    expect(await page.getByRole("button", { name: "Live" }).getAttribute("title")).toBe(
+      "More entries than these arrive; the page keeps those that match.",
+    );
+    await session.shell("logger said-by-another; systemctl start apart talker");
+    await list().getByText("said-apart").waitFor();
+    await list().getByText("said-by-talker").waitFor();
+    expect(await list().getByText("said-by-another").count()).toBe(0);
   });
 
   it("have no fault in any look: with entries, with one entry, without any", async () => {

@@ -31,6 +31,7 @@ export const texts = {
   defaultNamespace: "Default",
   everyNamespace: "All namespaces",
   live: "Live",
+  liveHere: "More entries than these arrive; the page keeps those that match.",
   liveClosed: "The chosen time ends in the past.",
   filters: "Filters",
   filtersCount: (count: number) => (count === 0 ? "Filters" : `Filters (${count})`),

@@ -54,6 +54,10 @@ export const zoomTo = (since: number, until: number | undefined): void =>
 /** Whether entries that are written now belong to the list. */
 export const isOpen = ({ range, until }: Filters): boolean => range !== "custom" || until === undefined;
 
+/** Whether the stream sends more than the list takes: it knows one unit, and neither identifiers nor boots. */
+export const isFilteredHere = ({ units, identifier, boot }: Filters): boolean =>
+  units.length > 1 || identifier !== undefined || boot !== undefined;
+
 /** When the window of a list begins, as far as it is known by itself, and when it ends. */
 export function windowOf({ range, since, until }: Filters, now: number): { since?: string; until: string } {
   const end = new Date(now).toISOString();

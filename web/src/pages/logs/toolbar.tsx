@@ -5,7 +5,7 @@ import { useCall } from "../../api/resource.ts";
 import { setQuery } from "../../router.tsx";
 import { texts } from "../../texts/logs.ts";
 import { Icon } from "../../ui/icons.tsx";
-import { type Filters, isOpen, ranges } from "./filters.ts";
+import { type Filters, isFilteredHere, isOpen, ranges } from "./filters.ts";
 
 export const searchField = "log-search";
 const typedMs = 500;
@@ -151,7 +151,7 @@ export function Toolbar(props: ToolbarProps): JSX.Element {
         class="live"
         aria-pressed={isLive}
         aria-disabled={!canFollow}
-        title={canFollow ? undefined : texts.liveClosed}
+        title={canFollow ? (isFilteredHere(filters) ? texts.liveHere : undefined) : texts.liveClosed}
         onClick={() => {
           if (canFollow) onLive();
         }}

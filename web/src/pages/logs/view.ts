@@ -54,7 +54,7 @@ function seldom(ms: number, work: () => void) {
 
 /** What the stream cannot filter by itself. */
 function passes({ units, identifier, boot }: Filters, entry: Entry): boolean {
-  if (units.length > 1 && !units.includes(entry.unit)) return false;
+  if (units.length > 1 && !units.some((unit) => entry.unit === unit || entry.unit === `${unit}.service`)) return false;
   if (identifier !== undefined && entry.identifier !== identifier) return false;
   return boot === undefined || entry.boot_id === boot;
 }
@@ -159,7 +159,8 @@ export function createLogView(filters: Filters, bars: number): LogView {
           unit: others.length === 0 ? unit : undefined,
           priority: filters.priority?.toString(),
           grep: filters.grep,
-          namespace: filters.namespace,
+          // Units may be in any of them, which the stream knows of one unit by itself.
+          namespace: filters.namespace ?? (others.length === 0 ? undefined : "*"),
         },
         cursor: entries.newest?.cursor,
         onNotice: (message) => {
