@@ -6,7 +6,7 @@ import { property } from "../host/support/systemctl.ts";
 import type { Browser, Page } from "../process/support/chromium.ts";
 import { createWorkspace } from "../process/support/workspace.ts";
 import { hasBrowser } from "../process/support/ws-browser.ts";
-import { axeFaults, looks, type OpenConsole, openConsole, overflowOf, startBrowser } from "./support/console.ts";
+import { axeFaults, looks, type OpenConsole, openConsole, overflowOf, startBrowser, tabTo } from "./support/console.ts";
 
 const slowMs = 60_000;
 const longName = "a-service-whose-name-is-longer-than-any-column-would-like@instance-0123456789.service";
@@ -20,16 +20,6 @@ const sleeper = [
 const missing = hasBrowser() ? undefined : "there is no Chromium";
 
 type Locator = ReturnType<Page["locator"]>;
-
-/** Goes on with the Tab key until something has the focus, as somebody without a mouse does. */
-async function tabTo(page: Page, wanted: Locator): Promise<void> {
-  await wanted.waitFor();
-  for (let presses = 0; presses < 150; presses += 1) {
-    if (await wanted.evaluate((element) => element === document.activeElement)) return;
-    await page.keyboard.press("Tab");
-  }
-  throw new Error("150 presses of Tab lead past it");
-}
 
 describeOnHost(
   "services, checks and processes in the console",
@@ -271,6 +261,28 @@ describeOnHost(
         await session.shell("systemctl kill --signal=KILL held");
       });
 
+      it("are folded in the tree with all that is below them, by mouse and by keyboard, and stay so", async () => {
+        await session.shell("systemd-run --unit branch sh -c 'sh -c \"sleep 4712; :\" & sleep 4713; wait'");
+        const pid = await mainPid("branch.service");
+        const names = async () => (await page.locator("tbody tr a").allTextContents()).toSorted();
+        await open.open("processes?view=tree&unit=branch.service");
+        const fold = page.getByRole("button", { name: `processes below sh (${pid})` });
+        await eventually(async () => expect(await names()).toEqual(["sh", "sh", "sleep", "sleep"]));
+        await fold.click();
+        await eventually(async () => expect(await names()).toEqual(["sh"]));
+        expect(await fold.getAttribute("aria-expanded")).toBe("false");
+        expect(await fold.textContent()).toBe(`+3 processes below sh (${pid})`);
+        expect(await axeFaults(page)).toEqual([]);
+        await page.reload();
+        await fold.waitFor();
+        expect(await names()).toEqual(["sh"]);
+        await tabTo(page, fold);
+        await page.keyboard.press("Enter");
+        await eventually(async () => expect(await names()).toEqual(["sh", "sh", "sleep", "sleep"]));
+        expect(new URL(page.url()).searchParams.has("fold")).toBe(false);
+        await session.shell("systemctl stop branch");
+      });
+
       it("are summed by unit, and thousands of them are shown when they are asked for", async () => {
         await session.shell(
           "systemd-run --unit crowd -p TasksMax=2000 sh -c 'for n in $(seq 700); do sleep 9999 & done; wait'",
@@ -282,6 +294,18 @@ describeOnHost(
         await page.getByRole("button", { name: "Show all 701" }).click();
         await expect.poll(() => page.locator("tbody tr").count()).toBe(701);
       });
+    });
+
+    it("figures of a check are drawn with the thresholds that the service says it has", async () => {
+      const { thresholds } = await session.api.getCheck({ params: { check_id: "memory" } });
+      expect(thresholds).toEqual({ percent_used: { warn: 85, fail: 95 } });
+      await open.open("checks?check=memory");
+      // There is a line once it has run in two minutes.
+      const chart = page.getByRole("dialog").locator(".card").filter({ hasText: "percent used" });
+      await chart.getByText("warns at 85 %").waitFor({ timeout: 4 * slowMs });
+      await chart.getByText("fails at 95 %").waitFor();
+      expect(await chart.getByRole("img", { name: /^percent used: \d/ }).count()).toBe(1);
+      expect(await axeFaults(page)).toEqual([]);
     });
 
     it("a key that may only read finds its buttons disabled with the scope, and what it may not read said", async () => {

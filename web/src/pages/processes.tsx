@@ -21,11 +21,36 @@ type View = (typeof views)[number];
 const usual = 1000;
 const most = 10_000;
 
-const withQuery = (more: Readonly<Record<string, string>>) => ({ ...Object.fromEntries(query.value), ...more });
+const withQuery = (more: Readonly<Record<string, string>>) => ({
+  ...Object.fromEntries([...query.value.keys()].map((key) => [key, query.value.getAll(key)])),
+  ...more,
+});
 
 interface Row extends ProcessEntry {
   /** In the tree: how many ancestors it has. */
   readonly depth: number;
+  /** In the tree: how many processes are below it. */
+  readonly below: number;
+}
+
+/** Processes of which the tree does not show what is below them. */
+const foldedPids = (): readonly string[] => query.value.getAll("fold");
+
+function FoldButton({ of: { pid, name, below } }: { readonly of: Row }): JSX.Element {
+  const folded = foldedPids();
+  const isFolded = folded.includes(String(pid));
+  const others = folded.filter((each) => each !== String(pid));
+  return (
+    <button
+      type="button"
+      class="plain fold"
+      aria-expanded={!isFolded}
+      onClick={() => setQuery({ fold: isFolded ? others : [...others, String(pid)] })}
+    >
+      {isFolded ? texts.folded(below) : texts.unfolded}
+      <span class="hidden">{texts.below(name, pid)}</span>
+    </button>
+  );
 }
 
 const program: Column<Row> = {
@@ -33,6 +58,7 @@ const program: Column<Row> = {
   title: texts.program,
   cell: (row) => (
     <span class="program" style={row.depth === 0 ? undefined : { paddingLeft: `${Math.min(row.depth, 12) * 14}px` }}>
+      {row.below > 0 && <FoldButton of={row} />}
       <Link to="processes" query={withQuery({ pid: String(row.pid) })}>
         {row.name}
       </Link>
@@ -153,13 +179,13 @@ const unitColumns: readonly Column<ProcessUnit>[] = [
 ];
 
 /** Each process below its parent. One whose parent is not among them begins a tree of its own. */
-function treeOf(processes: readonly ProcessEntry[]): readonly Row[] {
+function treeOf(processes: readonly ProcessEntry[], folded: readonly string[]): readonly Row[] {
   const pids = new Set(processes.map(({ pid }) => pid));
   const children = Map.groupBy(
     processes.toSorted((one, other) => one.pid - other.pid),
     ({ pid, ppid }) => (pids.has(ppid) && ppid !== pid ? ppid : 0),
   );
-  const rows: Row[] = [];
+  const rows: Omit<Row, "below">[] = [];
   // The newest first, so that the oldest is taken first.
   const open = (children.get(0) ?? []).toReversed().map((process) => ({ ...process, depth: 0 }));
   for (let row = open.pop(); row !== undefined; row = open.pop()) {
@@ -167,7 +193,15 @@ function treeOf(processes: readonly ProcessEntry[]): readonly Row[] {
     const depth = row.depth + 1;
     open.push(...(children.get(row.pid) ?? []).toReversed().map((process) => ({ ...process, depth })));
   }
-  return rows;
+  const sizes = new Map<number, number>();
+  for (const { pid, ppid, depth } of rows.toReversed())
+    if (depth > 0) sizes.set(ppid, (sizes.get(ppid) ?? 0) + (sizes.get(pid) ?? 0) + 1);
+  let shownTo = Number.POSITIVE_INFINITY;
+  return rows.flatMap((row) => {
+    if (row.depth > shownTo) return [];
+    shownTo = folded.includes(String(row.pid)) ? row.depth : Number.POSITIVE_INFINITY;
+    return [{ ...row, below: sizes.get(row.pid) ?? 0 }];
+  });
 }
 
 const textOf = ({ pid, name, user, unit, command }: ProcessEntry): string =>
@@ -210,7 +244,7 @@ function Processes({ of, view }: { readonly of: List; readonly view: View }): JS
         key={view}
         label={texts.title}
         columns={isTree ? treeColumns : columns}
-        rows={isTree ? treeOf(matching) : matching.map((process) => ({ ...process, depth: 0 }))}
+        rows={isTree ? treeOf(matching, foldedPids()) : matching.map((process) => ({ ...process, depth: 0, below: 0 }))}
         keyOf={({ pid, start_time: start }) => `${pid} ${start}`}
         empty={texts.noMatch}
         {...(!isTree && { sorted, onSort })}

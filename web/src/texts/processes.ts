@@ -8,6 +8,9 @@ export const texts = {
   processes: (count: string) => `${count} processes`,
   cut: (shown: string, total: string) =>
     `The ${shown} processes that come first of ${total} are shown. A filter looks among all of them.`,
+  below: (name: string, pid: number) => ` processes below ${name} (${pid})`,
+  folded: (count: number) => `+${count}`,
+  unfolded: "−",
   noMatch: "No process matches.",
   ofUnit: (unit: string) => `Only ${unit}`,
   all: "Show all",
