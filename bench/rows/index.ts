@@ -1,6 +1,7 @@
 import type { Row } from "../row.ts";
 import { cli } from "./cli.ts";
 import { consoleView } from "./console.ts";
+import { consoleCockpit } from "./console-cockpit.ts";
 import { consoleLogs } from "./console-logs.ts";
 import { health } from "./health.ts";
 import { healthSession } from "./health-session.ts";
@@ -53,6 +54,7 @@ export const rows: readonly Row[] = [
   logsTenMillion,
   logsClients,
   consoleLogs,
+  consoleCockpit,
   memory,
   healthUnderGrep,
   logsAttack,

@@ -16,7 +16,7 @@ describeCases("lvm", ({ text, files }) => {
   const check = (file: string) => {
     const thinPools = {
       arePresent: () => Promise.resolve(true),
-      list: async () => ({ pools: parseThinPools(text(file)), complaint: "" }),
+      list: () => Promise.resolve({ pools: parseThinPools(text(file)), complaint: "" }),
     };
     return lvmThinCheck({ thinPools }).run({ ignore: [] }, signal);
   };

@@ -25,7 +25,10 @@ it("lvm_thin passes while there is room, and skips without pools", async () => {
 });
 
 it("lvm_thin says where LVM does not list what the kernel has", async () => {
-  const thinPools = { arePresent: () => Promise.resolve(true), list: async () => ({ pools: [], complaint: "" }) };
+  const thinPools = {
+    arePresent: () => Promise.resolve(true),
+    list: () => Promise.resolve({ pools: [], complaint: "" }),
+  };
   expect(await lvmThinCheck({ thinPools }).run({ ignore: [] }, signal)).toMatchObject({
     status: "skip",
     message: "The kernel has a thin pool, and LVM lists none: its devices may be hidden from it",
