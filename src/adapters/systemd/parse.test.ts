@@ -71,6 +71,10 @@ it.each([
   ["web.service", { ...running, TriggeredBy: ["web.socket"] }, {}, false],
   ["web.service", { ...running, TriggeredBy: ["web.socket"], WantedBy: ["multi-user.target"] }, {}, true],
   ["web.service", running, { BusName: "org.example.Web" }, false],
+  ["web.service", { ...running, Conditions: [["ConditionPathExists", false, false, "/srv", 1]] }, {}, true],
+  // They are active at the boot that comes after an update, and not at the next.
+  ["ldconfig.service", { ...running, Conditions: [["ConditionNeedsUpdate", true, false, "/etc", 1]] }, {}, false],
+  ["seed.service", { ...running, Conditions: [["ConditionFirstBoot", false, false, "yes", 1]] }, {}, false],
   // What is read of a service for one connection that has ended between the list and the question.
   ["web@1-2-3.service", { ...running, ActiveState: "inactive" }, {}, false],
   ["web@1-2-3.service", { ...running, ActiveState: "deactivating" }, {}, false],

@@ -215,14 +215,24 @@ export function portsIn(ofKind: unknown): NonNullable<UnitState["waitsAt"]> {
   });
 }
 
-/** Whether a unit is active and has no reason to end by itself. @param ofKind the properties of its own kind. */
+/** Conditions that hold at some boots and not at the next one, though nothing has changed for the worse. */
+const passingConditions: readonly unknown[] = ["ConditionNeedsUpdate", "ConditionFirstBoot"];
+
+const isOfSomeBoots = (properties: unknown): boolean => {
+  const conditions = member(properties, "Conditions");
+  return (
+    Array.isArray(conditions) && conditions.some((each) => Array.isArray(each) && passingConditions.includes(each[0]))
+  );
+};
+
+/** Whether a unit is active, has no reason to end by itself, and is to be active after a reboot. @param ofKind the properties of its own kind. */
 export function staysActive(name: string, properties: unknown, ofKind: unknown): boolean {
   const of = (property: string): unknown => member(properties, property);
   if (!kindsThatStay.test(name)) return false;
   // One that has ended since it was listed is loaded anew to be asked, and is of no socket then that had started it.
   if (text(of("ActiveState")) !== "active") return false;
   // Without a file it mirrors a mount that others make and remove.
-  if (!hasOwnFile(properties) || of("StopWhenUnneeded") === true) return false;
+  if (!hasOwnFile(properties) || of("StopWhenUnneeded") === true || isOfSomeBoots(properties)) return false;
   if (/^user-\d+\.slice$/.test(text(member(ofKind, "Slice")))) return false;
   const isStarted = !isEmpty(of("TriggeredBy")) || isOnDemand(properties, ofKind);
   return !isStarted || ["WantedBy", "RequiredBy", "UpheldBy"].some((property) => !isEmpty(of(property)));
