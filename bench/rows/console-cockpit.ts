@@ -151,7 +151,7 @@ export const consoleCockpit: Row = {
       (lacking.length > 0 ? `the test host needs ${lacking.join("; ")}` : undefined);
     if (missing !== undefined) return [bytes, first, errors].map((subject) => ({ ...subject, skipped: missing }));
     const journal = await bigJournal(entries, options.say);
-    return withCockpitHost(journal, options.say, async (host) => {
+    return withCockpitHost({ journal, groups: ["systemd-journal"] }, options.say, async (host) => {
       const browser = await startBrowser();
       try {
         return await measureOn(host, browser, options);

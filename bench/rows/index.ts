@@ -2,6 +2,7 @@ import type { Row } from "../row.ts";
 import { cli } from "./cli.ts";
 import { consoleView } from "./console.ts";
 import { consoleCockpit } from "./console-cockpit.ts";
+import { consoleJobs } from "./console-jobs.ts";
 import { consoleLogs } from "./console-logs.ts";
 import { health } from "./health.ts";
 import { healthSession } from "./health-session.ts";
@@ -55,6 +56,7 @@ export const rows: readonly Row[] = [
   logsClients,
   consoleLogs,
   consoleCockpit,
+  consoleJobs,
   memory,
   healthUnderGrep,
   logsAttack,
