@@ -124,7 +124,7 @@ function Pending({ of: check, chosen }: { readonly of: UpdateCheck; readonly cho
   const rows = updates.filter(
     ({ name, is_security: is }) => name.includes(text.toLowerCase()) && (only === "all" || is),
   );
-  if (total === 0) return <Empty>{check.checked_at === null ? texts.unknown : texts.upToDate}</Empty>;
+  if (total === 0) return check.checked_at === null ? null : <Empty>{texts.upToDate}</Empty>;
   return (
     <>
       <div class="row">

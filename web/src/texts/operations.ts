@@ -11,8 +11,7 @@ export const kinds: Readonly<Record<string, string>> = {
 
 export const texts = {
   title: "Operations",
-  about:
-    "What goes on without its request: updates, rollbacks, snapshots. The newest 200 of the last 30 days are kept.",
+  about: "Work that outlasts its request: updates, rollbacks, snapshots. The newest 200 of the last 30 days are kept.",
   filter: "Status",
   statuses: { all: "All", queued: "Queued", running: "Running", done: "Done", failed: "Failed" },
   problems: "Done with problems",

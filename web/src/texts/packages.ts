@@ -64,7 +64,7 @@ export const texts = {
   by: "By",
   command: "Command",
   notShown: "not shown",
-  noHistory: "The log of the package manager has nothing.",
+  noHistory: "The log of the package manager has no entries.",
   actions: {
     install: "installed",
     reinstall: "installed again",
