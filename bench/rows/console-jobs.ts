@@ -137,8 +137,10 @@ const jobs: readonly Job[] = [
       await createClient(ours).getCheck({ params: { check_id: "disk_space" } });
     },
     async ours(page, hand) {
-      await hand.choose(page.getByRole("row").filter({ hasText: "Disk space" }).getByRole("button", { name: "Fix …" }));
-      await carryOut(page, hand, "Fix …");
+      await hand.choose(
+        page.getByRole("row").filter({ hasText: "Disk space" }).getByRole("button", { name: "Fix", exact: true }),
+      );
+      await carryOut(page, hand, "Fix");
       await planned(page).locator(".hint.ok").waitFor();
     },
     cockpit: "its pages show how full a file system is, and remove nothing",

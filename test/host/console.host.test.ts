@@ -48,12 +48,12 @@ describeOnHost("the console of a host", { checks: ["systemd_failed"] }, (session
     await elevate(page, session.service.adminKey);
     await to("");
     await page.getByText("1 check fails: ").waitFor();
-    await page.getByRole("button", { name: "Fix …" }).click();
+    await page.getByRole("button", { name: "Fix", exact: true }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("What will be done").waitFor();
     await session.shell("sed -i 's,/bin/false,/bin/sleep infinity,' /etc/systemd/system/broken.service");
     await session.shell("systemctl daemon-reload");
-    await dialog.getByRole("button", { name: "Fix …" }).click();
+    await dialog.getByRole("button", { name: "Fix", exact: true }).click();
     await dialog.locator(".hint.ok").waitFor();
     expect(await property(session, "broken.service", "ActiveState")).toBe("active");
     await dialog.getByRole("button", { name: "Close" }).last().click();

@@ -68,7 +68,7 @@ export const networkTexts = {
   upstream: "Asked by the local one",
   none: "none",
   more: (shown: number, total: number) => `${shown} of ${total}`,
-  filter: "Filter by port, address or service",
+  filter: "Port, address or service",
 } as const;
 
 export const usersTexts = {

@@ -22,7 +22,7 @@ export const counted = (value: number, one: string, many = `${one}s`): string =>
   `${numbers.format(value)} ${value === 1 ? one : many}`;
 
 export const percent = (value: number | null | undefined): string =>
-  value === null || value === undefined ? "–" : `${value.toFixed(value < 10 && value % 1 !== 0 ? 1 : 0)} %`;
+  value === null || value === undefined ? "–" : `${Number(value.toFixed(value < 10 ? 1 : 0))} %`;
 
 const spans = [
   [86_400, "d"],
