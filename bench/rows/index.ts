@@ -13,7 +13,7 @@ import { info } from "./info.ts";
 import { logsAttack } from "./logs-attack.ts";
 import { logsClients } from "./logs-clients.ts";
 import { logsCompressed } from "./logs-compressed.ts";
-import { logsExplored } from "./logs-explored.ts";
+import { logsExplored, logsExploredTenMillion } from "./logs-explored.ts";
 import { logsExport } from "./logs-export.ts";
 import { logsFanout } from "./logs-fanout.ts";
 import { logsFilter, logsGrep } from "./logs-filter.ts";
@@ -56,6 +56,7 @@ export const rows: readonly Row[] = [
   logsClients,
   consoleLogs,
   consoleCockpit,
+  logsExploredTenMillion,
   consoleJobs,
   memory,
   healthUnderGrep,
