@@ -264,7 +264,7 @@ describeOnHost("updates in the console", { missing }, (session) => {
 
   it("leave services with replaced code, which are restarted from their page", async () => {
     await shell("cp /usr/bin/sleep /usr/bin/renewed");
-    await session.writeUnits({ "web.service": ["[Service]", "ExecStart=/usr/bin/renewed infinity"] });
+    await session.writeUnits({ "web.service": ["[Service]", "Type=exec", "ExecStart=/usr/bin/renewed infinity"] });
     await shell(
       "systemctl start web && cp /usr/bin/sleep /usr/bin/renewed.new && mv /usr/bin/renewed.new /usr/bin/renewed",
     );
