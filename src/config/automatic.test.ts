@@ -4,8 +4,8 @@ import type { Settings } from "./settings.ts";
 
 type Updates = NonNullable<Settings["updates"]>;
 const automatic = { what: "security", window: { cron: "0 3 * * *" } } as const;
-const faultsOf = (updates: Updates): readonly string[] =>
-  automaticFaults({ updates }, (path, message) => ({ source: "test", path: path.join("."), message })).map(
+const faultsOf = (updates: Updates, windows: Settings["windows"] = []): readonly string[] =>
+  automaticFaults({ updates, windows }, (path, message) => ({ source: "test", path: path.join("."), message })).map(
     ({ path, message }) => `${path}: ${message}`,
   );
 
@@ -31,6 +31,19 @@ describe("settings of automatic updates", () => {
     ["0 0 30 2 *", /window\.cron: never matches$/],
   ])("are refused with %j", (cron, message) => {
     expect(faultsOf({ automatic: { ...automatic, window: { cron } } })).toEqual([expect.stringMatching(message)]);
+  });
+
+  it("may have one of the windows, by its name", () => {
+    const windows = [{ name: "nightly", cron: "0 3 * * *", duration: "2h", timezone: "Europe/Berlin", silence: true }];
+    const named = { ...automatic, window: "nightly" };
+    expect(automaticPlan({ updates: { automatic: named }, windows })).toMatchObject({
+      durationMs: 7_200_000,
+      times: { cron: "0 3 * * *", timezone: "Europe/Berlin" },
+    });
+    expect(faultsOf({ automatic: named }, windows)).toEqual([]);
+    expect(faultsOf({ automatic: { ...automatic, window: "nigthly" } }, windows)).toEqual([
+      "updates.automatic.window: there is no window nigthly in windows (did you mean nightly?)",
+    ]);
   });
 
   it("are refused with a time zone that does not exist, and where they contradict other settings", () => {

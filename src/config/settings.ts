@@ -339,13 +339,19 @@ export const Settings = Options(
       automatic: Strict(
         {
           what: Choice(automaticWhats, "Only security updates, or all updates that remove nothing."),
-          window: Strict({
-            cron: CronText(
-              "Cron expression of when it opens, in local time: minute, hour, day of the month, month, day of the week.",
-            ),
-            duration: Type.Optional(duration),
-            timezone: Type.Optional(Timezone),
-          }),
+          window: Type.Union(
+            [
+              Strict({
+                cron: CronText(
+                  "Cron expression of when it opens, in local time: minute, hour, day of the month, month, day of the week.",
+                ),
+                duration: Type.Optional(duration),
+                timezone: Type.Optional(Timezone),
+              }),
+              Type.String({ minLength: 1 }),
+            ],
+            { description: "When they are installed, or the name of one of `windows`." },
+          ),
           ...optional({
             guard: flag("Whether to roll back if the host is worse afterwards; `true` unless given."),
             reboot: Choice(
