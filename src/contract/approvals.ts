@@ -64,8 +64,8 @@ export const Approval = Type.Object({
   changed: Type.Unsafe<{ readonly added: readonly string[]; readonly missing: readonly string[] } | null>({
     type: ["object", "null"],
     properties: {
-      added: { type: "array", items: { type: "string" }, description: "Steps that only the new plan has." },
-      missing: { type: "array", items: { type: "string" }, description: "Steps that only the former plan had." },
+      added: { type: "array", items: { type: "string" }, description: "What only the new plan would do." },
+      missing: { type: "array", items: { type: "string" }, description: "What only the former plan would have done." },
     },
     required: ["added", "missing"],
     description: "How the plan differs from the former one, if it had to be made again; else null.",

@@ -1,11 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Approval } from "#contract/approvals.ts";
-import { canWait, type Operation } from "#contract/operation.ts";
-import { isGateable, scopes } from "#contract/scopes.ts";
-import type { ApprovalPolicy } from "#domain/access/approval-rules.ts";
+import { scopes } from "#contract/scopes.ts";
 import { createFakeApprovalStore } from "../fakes/approval-store.ts";
+import { all, approvalOf, decide, detailsOf, gateableOf, hourMs, look, policy, waiting } from "./approvals.ts";
 import { reasonOf, send, sessionOf, type TestReply, type TestRequest } from "./harness.ts";
-import { type MutableService, mutations, prepareMutation, startMutableService } from "./mutations.ts";
+import { type MutableService, prepareMutation, startMutableService } from "./mutations.ts";
 
 const services: MutableService[] = [];
 const start = async (overrides: Parameters<typeof startMutableService>[0] = {}): Promise<MutableService> => {
@@ -16,27 +15,6 @@ const start = async (overrides: Parameters<typeof startMutableService>[0] = {}):
 afterEach(async () => {
   for (const { app } of services.splice(0)) await app.close();
 });
-
-const hourMs = 3_600_000;
-const policy = (rest: Partial<ApprovalPolicy> = {}): ApprovalPolicy => ({
-  requireFor: [],
-  approvers: 1,
-  expireMs: hourMs,
-  ...rest,
-});
-const approvalOf = ({ json }: TestReply): Approval => json as Approval;
-const detailsOf = ({ json }: TestReply) =>
-  (json as { error?: { details?: Readonly<Record<string, unknown>> } }).error?.details ?? {};
-const all = scopes.filter((each) => each !== "windows:override");
-
-const decide = (
-  { id }: Pick<Approval, "id">,
-  doing: "approve" | "deny" | "cancel",
-  key: string,
-  rest: Partial<TestRequest> = {},
-): TestRequest => ({ method: "POST", path: `/api/v1/approvals/${id}/${doing}`, key, ...rest });
-const look = async (service: MutableService, { id }: Pick<Approval, "id">, key = service.admin): Promise<Approval> =>
-  approvalOf(await send(service, { path: `/api/v1/approvals/${id}`, key }));
 
 /** Entries of a mutation that changed something, as those who read the audit log tell them from proposals. */
 const doneBy = ({ audit }: MutableService, name: string) =>
@@ -54,21 +32,8 @@ async function ended(service: MutableService, approval: Pick<Approval, "id">): P
 
 const restart: TestRequest = { method: "POST", path: "/api/v1/system/services/cron.service/restart" };
 
-/** All that a mutation may take, beside what every key has. */
-const takenBy = (name: string, { scope, alsoNeeds = [], doesMore }: Operation): readonly string[] => [
-  ...new Set([
-    ...[scope, ...alsoNeeds],
-    ...(name === "cancelOperation" ? ["updates:apply"] : []),
-    ...(doesMore === "fix" ? ["system:reboot", "services:restart", "health:fix"] : []),
-  ]),
-];
-
-const waiting = mutations.filter(([, operation]) => canWait(operation));
-
 describe.each(waiting)("%s", (name, operation) => {
-  const gateable = takenBy(name, operation).filter((each) =>
-    scopes.some((known) => known === each && isGateable(known)),
-  );
+  const gateable = gateableOf(name, operation);
 
   it("waits where the key may only propose it, and is carried out once another key has approved it", async () => {
     const service = await start();

@@ -87,7 +87,8 @@ export function createApprovalBook(ports: BookPorts) {
   /** Its end has come, whether it can be written now or not. */
   const finish = (record: ApprovalRecord, end: Pick<ApprovalRecord, "status"> & Partial<ApprovalRecord>) => {
     revision += 1;
-    const next = { ...record, ...end, input: argumentsOf(record.input), finishedAt: clock.now(), revision };
+    const rest = { input: argumentsOf(record.input), compared: null, finishedAt: clock.now(), revision };
+    const next = { ...record, ...end, ...rest };
     deadlines.delete(next.id);
     try {
       store.save(next);

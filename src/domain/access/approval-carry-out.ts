@@ -8,6 +8,7 @@ import type { ApprovalRecord } from "#domain/ports/approvals.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { isRecord } from "#kernel/values.ts";
 import type { ApprovalBook } from "./approval-book.ts";
+import { changeOf, storedLines } from "./approval-change.ts";
 import { asProposer } from "./approval-rules.ts";
 import { toApproval, withoutSecrets } from "./approval-view.ts";
 import { mutationNeeds, type Need, needText } from "./needs.ts";
@@ -153,11 +154,11 @@ export const isSame = (record: ApprovalRecord, { digest, needs }: PlanAgain): bo
   needs.every((need) => record.needs.some((each) => needText(each as Need) === needText(need as Need)));
 
 /** The record with the plan of now, which nobody has approved. */
-export function replanned(record: ApprovalRecord, { plan, digest, needs }: PlanAgain): ApprovalRecord {
-  const added = plan.steps.filter((step) => !record.plan.steps.includes(step));
-  const missing = record.plan.steps.filter((step) => !plan.steps.includes(step));
+export function replanned(record: ApprovalRecord, again: PlanAgain): ApprovalRecord {
+  const { plan, digest, needs } = again;
   const undecided = { status: "pending", approvals: [], decidedBy: null, override: null } as const;
-  return { ...record, plan, digest, needs, changed: { added, missing }, ...undecided };
+  const changed = changeOf(record, again);
+  return { ...record, plan, digest, compared: storedLines(plan), needs, changed, ...undecided };
 }
 
 /** The last event of an answer in pieces. */

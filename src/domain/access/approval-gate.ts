@@ -7,6 +7,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { canonicalJson } from "#kernel/values.ts";
 import type { ApprovalBook } from "./approval-book.ts";
 import { storedNeeds } from "./approval-carry-out.ts";
+import { storedLines } from "./approval-change.ts";
 import { type ApprovalRules, approvalRequired, asProposer } from "./approval-rules.ts";
 import { toApproval } from "./approval-view.ts";
 import type { Need } from "./needs.ts";
@@ -91,6 +92,7 @@ export function createApprovalGate(ports: {
         needs: storedNeeds(needs),
         plan,
         digest: plans.digestOf(plan),
+        compared: storedLines(plan),
         changed: null,
         proposer: { keyId, keyName, credential, granted: caller.granted ?? caller.scopes, expiresAt },
         reason: reason ?? null,

@@ -53,10 +53,15 @@ const refused = (reason: string, why: string, details: object = {}): DomainError
 
 export const planUsed = (): DomainError => refused("plan_used", "it was carried out already");
 
-/** So much of a difference is told; each of thousands of files would be too much. */
 const maxToldLines = 100;
-const bounded = (lines: readonly string[]): readonly string[] =>
+const boundedLines = (lines: readonly string[]): readonly string[] =>
   lines.length <= maxToldLines ? lines : [...lines.slice(0, maxToldLines), `and ${lines.length - maxToldLines} more`];
+
+/** So much of a difference as is shown; each of thousands of files would be too much. */
+export const bounded = ({ added, missing }: PlanDifference): PlanDifference => ({
+  added: boundedLines(added),
+  missing: boundedLines(missing),
+});
 
 /**
  * @param plan what would be done now, with a token of its own.
@@ -71,7 +76,7 @@ export function planChanged(plan: object, difference: PlanDifference | undefined
     {
       reason: "plan_changed",
       plan,
-      ...(isTold && { added: bounded(difference.added), missing: bounded(difference.missing) }),
+      ...(isTold && bounded(difference)),
       retryable: false,
     },
   );

@@ -25,6 +25,8 @@ export interface ApprovalRecord {
   readonly needs: readonly { readonly scope: Scope; readonly resource?: string; readonly isRefinedLater?: true }[];
   readonly plan: Plan;
   readonly digest: string;
+  /** The lines of the plan that its digest is of, to show what has changed; null once it has ended, or where they are too many. */
+  readonly compared?: readonly string[] | null;
   readonly changed: { readonly added: readonly string[]; readonly missing: readonly string[] } | null;
   readonly proposer: {
     readonly keyId: string;
