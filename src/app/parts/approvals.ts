@@ -16,6 +16,7 @@ import { createApprovalRuns } from "#domain/access/approval-runs.ts";
 import { argumentsOf } from "#domain/access/approval-view.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 import type { PlanTokens } from "#domain/access/plan-tokens.ts";
+import { createApprovalEvents } from "#domain/audit/approval-events.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { ApprovalRecord, ApprovalStore } from "#domain/ports/approvals.ts";
 import type { AuditEntry, AuditLog } from "#domain/ports/audit.ts";
@@ -88,7 +89,7 @@ export function createApprovalsPart(
     readonly plans: PlanTokens;
     readonly windows: WindowsPart;
     readonly operations: ReturnType<typeof createOperationsPart>;
-    readonly audit: Pick<AuditLog, "begin" | "record">;
+    readonly audit: Pick<AuditLog, "begin" | "record" | "list">;
   },
 ) {
   const { clock, log, metrics, createId, store, policy, hostName, keyring, plans, windows, operations, audit } = ports;
@@ -100,6 +101,7 @@ export function createApprovalsPart(
   const wanted = (record: ApprovalRecord): void => {
     for (const listener of wantedListeners) orReport(() => listener(record), onTrouble);
   };
+  const events = createApprovalEvents({ log: audit, clock });
   const book = createApprovalBook({
     store,
     clock,
@@ -107,6 +109,7 @@ export function createApprovalsPart(
       metrics.approval(record.status);
       if (record.status === "pending") wanted(record);
     },
+    onEvent: events.record,
     onTrouble,
   });
   const runs = createApprovalRuns({
@@ -136,6 +139,7 @@ export function createApprovalsPart(
       handlers = all as Readonly<Record<string, AnyHandler>>;
     },
     ready(): void {
+      void events.resume(book.left, book.settle, stopping.signal).catch(onTrouble);
       runs.start();
       for (const record of book.list()) if (record.status === "pending") wanted(record);
       stopSweeping = clock.every(sweepMs, runs.look);

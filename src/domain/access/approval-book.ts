@@ -1,6 +1,6 @@
 import type { ApprovalStatus } from "#contract/approvals.ts";
 import { DomainError } from "#domain/common/error.ts";
-import type { ApprovalRecord, ApprovalStore } from "#domain/ports/approvals.ts";
+import type { ApprovalEvent, ApprovalRecord, ApprovalStore } from "#domain/ports/approvals.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { argumentsOf } from "./approval-view.ts";
 
@@ -20,6 +20,8 @@ interface BookPorts {
   readonly store: ApprovalStore;
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
   readonly onStatus: (record: ApprovalRecord) => void;
+  /** Called once for each event, when the store has it. */
+  readonly onEvent: (record: ApprovalRecord, event: ApprovalEvent) => void;
   readonly onTrouble: (error: unknown) => void;
 }
 
@@ -59,18 +61,27 @@ function requireRoom({ records }: Pages, keyId: string): void {
   );
 }
 
-/** All approvals, in memory and in the store. What is put into it is on the disk before it is true. */
-export function createApprovalBook(ports: BookPorts) {
-  const { store, clock, onStatus, onTrouble } = ports;
-  const pages: Pages = {
-    records: new Map(store.list().map((record) => [record.id, record])),
-    deadlines: new Map(),
-    listeners: new Set(),
-  };
-  const { records, deadlines, listeners } = pages;
+function withoutEvent(record: ApprovalRecord): ApprovalRecord {
+  const { unaudited: _, ...rest } = record;
+  return rest;
+}
+
+/** Writes approvals to the store, and enters them once they are there. */
+function createWriter({ records, deadlines, listeners }: Pages, ports: BookPorts) {
+  const { store, clock, onStatus, onEvent, onTrouble } = ports;
   const unsaved = new Set<string>();
   let revision = [...records.values()].reduce((newest, record) => Math.max(newest, record.revision), 0);
 
+  /** Removes from the store that the audit log may lack the event of an approval. */
+  const settle = (id: string): void => {
+    const record = records.get(id);
+    if (record === undefined || unsaved.has(id)) return;
+    try {
+      store.save(record);
+    } catch (error) {
+      onTrouble(error);
+    }
+  };
   const enter = (record: ApprovalRecord): ApprovalRecord => {
     const before = records.get(record.id)?.status;
     records.set(record.id, record);
@@ -78,11 +89,20 @@ export function createApprovalBook(ports: BookPorts) {
     for (const listener of [...listeners]) listener();
     return record;
   };
+  /** Enters what the store has. */
+  const enterStored = (record: ApprovalRecord): ApprovalRecord => {
+    const { unaudited } = record;
+    if (unaudited === undefined) return enter(record);
+    onEvent(record, unaudited);
+    const entered = enter(withoutEvent(record));
+    settle(record.id);
+    return entered;
+  };
   const put = (record: ApprovalRecord): ApprovalRecord => {
     revision += 1;
     const next = { ...record, revision };
     store.save(next);
-    return enter(next);
+    return enterStored(next);
   };
   /** Its end has come, whether it can be written now or not. */
   const finish = (record: ApprovalRecord, end: Pick<ApprovalRecord, "status"> & Partial<ApprovalRecord>) => {
@@ -96,17 +116,52 @@ export function createApprovalBook(ports: BookPorts) {
     } catch (error) {
       unsaved.add(next.id);
       onTrouble(error);
+      return enter(next);
     }
-    return enter(next);
+    return enterStored(next);
   };
+  /** Writes what could not be written. @returns whether all of it is written. */
+  const retry = (): boolean => {
+    for (const id of unsaved) {
+      const record = records.get(id);
+      try {
+        if (record !== undefined) store.save(record);
+      } catch (error) {
+        onTrouble(error);
+        return false;
+      }
+      unsaved.delete(id);
+      if (record !== undefined) enterStored(record);
+    }
+    return true;
+  };
+  return { settle, put, finish, retry };
+}
+
+/** All approvals, in memory and in the store. What is put into it is on the disk before it is true. */
+export function createApprovalBook(ports: BookPorts) {
+  const { store, clock } = ports;
+  const stored = store.list();
+  const pages: Pages = {
+    records: new Map(stored.map((record) => [record.id, withoutEvent(record)])),
+    deadlines: new Map(),
+    listeners: new Set(),
+  };
+  const { records, deadlines, listeners } = pages;
+  const { settle, put, finish, retry } = createWriter(pages, ports);
+  const expire = (record: ApprovalRecord): ApprovalRecord =>
+    finish(record, { status: "expired", unaudited: { name: "approval.expired", at: clock.now(), error: null } });
   const isDue = ({ id, status, expiresAt }: ApprovalRecord): boolean =>
     status === "pending" && (clock.now() >= expiresAt || clock.monotonicMs() >= (deadlines.get(id) ?? Infinity));
-  const current = (record: ApprovalRecord): ApprovalRecord =>
-    isDue(record) ? finish(record, { status: "expired" }) : record;
+  const current = (record: ApprovalRecord): ApprovalRecord => (isDue(record) ? expire(record) : record);
 
   return {
     put,
     finish,
+    expire,
+    /** With events of earlier processes, of which it is not known whether the audit log has them. */
+    left: stored.filter(({ unaudited }) => unaudited !== undefined),
+    settle,
     /** @throws DomainError `CONFLICT` where too many wait; HostUnavailable where it cannot be recorded. */
     add(record: Omit<ApprovalRecord, "revision">): ApprovalRecord {
       requireRoom(pages, record.proposer.keyId);
@@ -140,16 +195,7 @@ export function createApprovalBook(ports: BookPorts) {
     },
     /** Writes what could not be written, and ends what nobody has decided in time. */
     sweep(): void {
-      for (const id of unsaved) {
-        const record = records.get(id);
-        try {
-          if (record !== undefined) store.save(record);
-          unsaved.delete(id);
-        } catch (error) {
-          onTrouble(error);
-          return;
-        }
-      }
+      if (!retry()) return;
       for (const record of records.values()) current(record);
     },
   };

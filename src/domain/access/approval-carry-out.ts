@@ -4,9 +4,9 @@ import { Accepted, isUnsuccessful, type OperationError, type OperationStatus } f
 import { DomainError } from "#domain/common/error.ts";
 import { basisOf, type GroundedPlan, isPlan } from "#domain/common/plan.ts";
 import type { KeyRecord } from "#domain/ports/access.ts";
-import type { ApprovalRecord } from "#domain/ports/approvals.ts";
+import type { ApprovalEvent, ApprovalRecord } from "#domain/ports/approvals.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { isRecord } from "#kernel/values.ts";
+import { defined, isRecord } from "#kernel/values.ts";
 import type { ApprovalBook } from "./approval-book.ts";
 import { changeOf, storedLines } from "./approval-change.ts";
 import { asProposer } from "./approval-rules.ts";
@@ -67,7 +67,33 @@ export const asError = (error: unknown): OperationError =>
     ? { code: error.code, message: error.message, ...(error.details && { details: error.details }) }
     : { code: "INTERNAL_ERROR", message: "it failed for a reason that the log of the service has" };
 
-export const failure = (message: string): OperationError => ({ code: "CONFLICT", message });
+const reasonIn = ({ details }: OperationError): string | undefined => {
+  const reason = details?.["reason"];
+  return typeof reason === "string" ? reason : undefined;
+};
+
+/** An event that the audit log has of an error that no call was answered with. */
+export function eventOf(
+  name: ApprovalEvent["name"],
+  error: OperationError,
+  { now }: Pick<Clock, "now">,
+): ApprovalEvent {
+  return { name, at: now(), error: error.code, ...defined({ reason: reasonIn(error) }) };
+}
+
+/** Ends an approval whose call was not carried out, or nobody knows how far. */
+export const fail = (
+  record: ApprovalRecord,
+  error: OperationError,
+  { book, clock }: Pick<RunPorts, "book" | "clock">,
+): ApprovalRecord =>
+  book.finish(record, { status: "failed", error, unaudited: eventOf("approval.failed", error, clock) });
+
+export const failure = (reason: "outcome_unknown" | "answer_lost", message: string): OperationError => ({
+  code: "CONFLICT",
+  message,
+  details: { reason, retryable: false },
+});
 
 function resourceOf({ resource }: Operation, input: object): string | undefined {
   const params = "params" in input && isRecord(input.params) ? input.params : {};
@@ -238,13 +264,13 @@ export async function carryOut(
 /** The record with the end of its operation, where that has ended. */
 export function followed(
   record: ApprovalRecord,
-  { book, operations }: Pick<RunPorts, "book" | "operations">,
+  { book, operations, clock }: Pick<RunPorts, "book" | "operations" | "clock">,
 ): ApprovalRecord {
   if (record.status !== "running" || record.operationId === null) return record;
   const operation = operations.get(record.operationId);
   if (operation === undefined) {
-    const error = failure(`its operation ${record.operationId} is not known any more, so its outcome is unknown`);
-    return book.finish(record, { status: "failed", error });
+    const why = `its operation ${record.operationId} is not known any more, so its outcome is unknown`;
+    return fail(record, failure("outcome_unknown", why), { book, clock });
   }
   const { status, result, error } = operation.state;
   if (status !== "done" && status !== "failed") return record;

@@ -7,6 +7,7 @@ import { createPlan, type GroundedPlan } from "#domain/common/plan.ts";
 import { createWaitingRoom, waitMsOf } from "#domain/common/waiting.ts";
 import type { ApprovalParty, ApprovalRecord } from "#domain/ports/approvals.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { defined } from "#kernel/values.ts";
 import { type ApprovalBook, isFinal } from "./approval-book.ts";
 import { needsIn, planHasChanged } from "./approval-carry-out.ts";
 import type { ApprovalRuns } from "./approval-runs.ts";
@@ -47,6 +48,13 @@ function requireApprover(caller: Caller, record: ApprovalRecord, doing: "approve
 
 const named = ({ id, operation, proposer }: ApprovalRecord): string =>
   `approval ${id} of ${operation}, proposed by key ${proposer.keyId} (${proposer.keyName})`;
+
+/** What the audit log has of each decision, refused or not. */
+const targetOf = ({ operation, proposer }: ApprovalRecord, reason: string | undefined) => ({
+  operation,
+  proposed_by: proposer.keyId,
+  ...defined({ reason }),
+});
 
 /** What an approval would do: all that the plan of the call says. */
 const approvalPlan = (record: ApprovalRecord, isLast: boolean): GroundedPlan => {
@@ -109,9 +117,11 @@ function findersOf({ book }: Pick<Ports, "book">) {
   };
 }
 
-function approveBy({ book, runs, clock }: Ports, { toApprove }: ReturnType<typeof findersOf>) {
+function approveBy({ book, runs, clock }: Ports, { find, toApprove }: ReturnType<typeof findersOf>) {
   return async ({ params: { id }, body, query }: Input<typeof approvals.approve>, context: Context) => {
     const caller = callerOf(context);
+    const target = targetOf(find(id, caller), body.reason);
+    context.touched(target);
     const record = toApprove(id, caller);
     const isLast = record.approvals.length + 1 >= record.required;
     if (isLast) for (const { scope, resource } of needsIn(record)) context.checkWindows(scope, resource);
@@ -121,12 +131,6 @@ function approveBy({ book, runs, clock }: Ports, { toApprove }: ReturnType<typeo
     if (query.dry_run) return approvalPlan(record, isLast);
     const { keyId, keyName } = caller;
     const party: ApprovalParty = { keyId, keyName, reason: body.reason ?? null, at: clock.now() };
-    const target = {
-      operation: record.operation,
-      proposed_by: record.proposer.keyId,
-      ...(body.reason !== undefined && { reason: body.reason }),
-    };
-    context.touched(target);
     if (!isLast) return toApproval(book.put({ ...record, approvals: [...record.approvals, party] }));
     const { afterReply } = context;
     const ended = await runs.approve(record, party, { override, stillMay: () => toApprove(id, caller), afterReply });
@@ -150,23 +154,13 @@ export function approvalHandlers(ports: Ports): Handlers<typeof approvals> {
   const end = (
     record: ApprovalRecord,
     status: "denied" | "cancelled",
-    {
-      caller,
-      touched,
-      reason,
-      isDryRun,
-    }: { caller: Caller; reason: string | undefined; isDryRun: boolean } & Pick<Context, "touched">,
+    { caller, reason, isDryRun }: { caller: Caller; reason: string | undefined; isDryRun: boolean },
   ): Approval | GroundedPlan => {
     if (record.status === status && !isDryRun) return toApproval(record);
     if (record.status !== "pending") throw decided(record);
     const doing = status === "denied" ? "deny" : "cancel";
     if (isDryRun) return createPlan([`${doing} ${named(record)}`]);
     const { keyId, keyName } = caller;
-    touched({
-      operation: record.operation,
-      proposed_by: record.proposer.keyId,
-      ...(reason !== undefined && { reason }),
-    });
     const decidedBy = { keyId, keyName, reason: reason ?? null, at: clock.now() };
     return toApproval(book.finish(record, { status, decidedBy }));
   };
@@ -197,16 +191,16 @@ export function approvalHandlers(ports: Ports): Handlers<typeof approvals> {
     deny({ params: { id }, query, body }, context) {
       const caller = callerOf(context);
       const record = find(id, caller);
+      context.touched(targetOf(record, body.reason));
       requireApprover(caller, record, "deny");
-      const { touched } = context;
-      return end(record, "denied", { caller, touched, reason: body.reason, isDryRun: query.dry_run ?? false });
+      return end(record, "denied", { caller, reason: body.reason, isDryRun: query.dry_run ?? false });
     },
     cancelApproval({ params: { id }, query, body }, context) {
       const caller = callerOf(context);
       const record = find(id, caller);
+      context.touched(targetOf(record, body.reason));
       if (!isOwn(caller, record)) throw refusedApprover("cannot cancel it: another key has proposed it (POST …/deny)");
-      const { touched } = context;
-      return end(record, "cancelled", { caller, touched, reason: body.reason, isDryRun: query.dry_run ?? false });
+      return end(record, "cancelled", { caller, reason: body.reason, isDryRun: query.dry_run ?? false });
     },
   };
 }

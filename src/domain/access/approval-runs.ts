@@ -5,6 +5,8 @@ import {
   asError,
   carryOut,
   type Ended,
+  eventOf,
+  fail,
   failure,
   followed,
   isSame,
@@ -30,9 +32,10 @@ function recovered(record: ApprovalRecord, ports: RunPorts): ApprovalRecord {
     return followed(book.put({ ...record, operationId: begun.spec.id }), ports);
   }
   const error = failure(
+    "outcome_unknown",
     "the service ended while it was carried out: it may have been done, or a part of it (look at the host)",
   );
-  return book.finish(record, { status: "failed", error });
+  return fail(record, error, ports);
 }
 
 export type ApprovalRuns = ReturnType<typeof createApprovalRuns>;
@@ -54,22 +57,32 @@ const run = (
   { ports, afterReply }: { readonly ports: RunPorts; readonly afterReply?: AfterReply },
 ): Promise<Ended> => carryOut(ports.book.put({ ...record, status: "running" }), caller, again, ports, afterReply);
 
+/** Has an approved call wait for a decision again. */
+function reopen(record: ApprovalRecord, error: unknown, { book, clock }: Pick<RunPorts, "book" | "clock">): void {
+  const unaudited = eventOf("approval.reopened", asError(error), clock);
+  book.put({ ...record, status: "pending", approvals: [], decidedBy: null, unaudited });
+}
+
 /** Runs what is recorded as approved, and has not begun. What cannot be done now waits for another decision. */
 async function resume(record: ApprovalRecord, ports: RunPorts): Promise<void> {
   const { book, table, clock } = ports;
-  if (clock.now() >= record.expiresAt) return void book.finish(record, { status: "expired" });
+  if (clock.now() >= record.expiresAt) return void book.expire(record);
   if (table[record.operation]?.answerIsSecret === true) {
     const why = "the service ended before it was carried out, and nobody would get its answer (propose it again)";
-    return void book.finish(record, { status: "failed", error: failure(why) });
+    return void fail(record, failure("answer_lost", why), ports);
   }
   let caller: Caller;
   try {
     caller = proposerOf(record, ports);
   } catch (error) {
-    return void book.finish(record, { status: "failed", error: asError(error) });
+    return void fail(record, asError(error), ports);
   }
   const again = await planAgain(record, caller, ports);
-  if (!isSame(record, again)) return void book.put(replanned(record, again));
+  if (!isSame(record, again)) {
+    const next = replanned(record, again);
+    reopen(next, planHasChanged(next), ports);
+    return;
+  }
   requireOpen(record, record.override, ports);
   await run(record, caller, again, { ports });
 }
@@ -79,7 +92,7 @@ function requireProposer(record: ApprovalRecord, ports: RunPorts): Caller {
   try {
     return proposerOf(record, ports);
   } catch (error) {
-    ports.book.finish(record, { status: "failed", error: asError(error) });
+    fail(record, asError(error), ports);
     throw error;
   }
 }
@@ -103,7 +116,7 @@ export function createApprovalRuns(ports: RunPorts) {
     } catch (error) {
       onTrouble(error);
       const now = book.get(record.id);
-      if (now?.status === "approved") book.put({ ...now, status: "pending", approvals: [], decidedBy: null });
+      if (now?.status === "approved") reopen(now, error, ports);
     }
   };
   const look = (): void => {

@@ -71,9 +71,9 @@ export function createOperationEnds(ports: {
 }
 
 /** Whether the log has the entry of a request: the process may have ended before it removed the note. */
-async function isRecorded(
+export async function isRecorded(
   log: Pick<AuditLog, "list">,
-  { operation, time, request_id: requestId }: AuditEntry,
+  { operation, time, request_id: requestId }: Pick<AuditEntry, "operation" | "time" | "request_id">,
   signal: AbortSignal,
 ): Promise<boolean> {
   for await (const entries of pages(log, { operation, since: Date.parse(time) }, signal))

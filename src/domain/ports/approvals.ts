@@ -1,4 +1,5 @@
 import type { ApprovalStatus } from "#contract/approvals.ts";
+import type { ErrorCode } from "#contract/errors.ts";
 import type { Caller, Plan } from "#contract/operation.ts";
 import type { OperationError } from "#contract/operation-entry.ts";
 import type { Scope } from "#contract/scopes.ts";
@@ -9,6 +10,16 @@ export interface ApprovalParty {
   readonly keyName: string;
   readonly reason: string | null;
   readonly at: number;
+}
+
+/** What becomes of an approval without a call to the API, which would have an entry of its own in the audit log. */
+export interface ApprovalEvent {
+  /** Reopened: it was approved, and waits for a decision again. */
+  readonly name: "approval.expired" | "approval.failed" | "approval.reopened";
+  readonly at: number;
+  readonly error: ErrorCode | null;
+  /** `details.reason` of the error. */
+  readonly reason?: string;
 }
 
 /** A call that waits for the approval of others, or has waited for it, as JSON can keep it. */
@@ -49,6 +60,8 @@ export interface ApprovalRecord {
   readonly operationId: string | null;
   readonly result: unknown;
   readonly error: OperationError | null;
+  /** An event that the audit log may lack. */
+  readonly unaudited?: ApprovalEvent;
 }
 
 /** Keeps approvals over restarts. What is saved is on the disk when it returns, whole or not at all. */
