@@ -113,6 +113,7 @@ export function composeService<H extends Http>(
       approvals: approvals.rules,
       budgetOf: access.budgetOf,
       fixes: health.fixes,
+      hostName: access.hostName,
     }),
     ...audit.handlers,
     ...alerts.handlers,

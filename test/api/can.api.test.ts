@@ -3,7 +3,7 @@ import type { Judgement } from "#contract/auth.ts";
 import type { ErrorBody } from "#contract/error-body.ts";
 import { operations } from "#contract/index.ts";
 import { canWait, type Operation, type Plan } from "#contract/operation.ts";
-import { isGateable, scopes } from "#contract/scopes.ts";
+import { isGateable, roles, scopes } from "#contract/scopes.ts";
 import { createFakeCalendar } from "../fakes/calendar.ts";
 import { type Asked, askWhether, freezeScopes, judgement } from "./can.ts";
 import { printed, runInProcess } from "./cli-run.ts";
@@ -50,7 +50,7 @@ describe("whether something is allowed", () => {
     const key = service.key(["services:restart:nginx", "packages:install:nginx"]);
     expect(await judged(key, "restartService", "nginx")).toMatchObject({
       allowed: true,
-      because: [{ kind: "scope", message: "this key has the scope services:restart:nginx.service" }],
+      because: [{ kind: "scope", message: "this key has the scope services:restart:nginx" }],
     });
     expect(await judged(key, "restartService", "cron")).toMatchObject({
       allowed: false,
@@ -60,6 +60,37 @@ describe("whether something is allowed", () => {
     expect(await judged(key, "installPackages", "nginx")).toMatchObject({ allowed: true });
     expect(await judged(key, "installPackages", "vim")).toMatchObject({ allowed: false });
     expect(await judged(key, "installPackages")).toMatchObject({ allowed: true });
+  });
+
+  it("names what the key was given, and what it was given for other hosts", async () => {
+    const named = await startTestService({ hostName: () => "web-1.example.org" });
+    const restartOf = async (granted: readonly string[]) => {
+      const key = named.key(granted);
+      const { allowed, because } = await judgement(named, key, "restartService", "nginx");
+      const reply = await send(named, { method: "POST", path: "/api/v1/system/services/nginx/restart", key });
+      if (!allowed) expect([reply.status, messageOf(reply)]).toEqual([403, because[0]?.message]);
+      return because.map(({ kind, message }) => `${kind}: ${message}`);
+    };
+    const has = (entry: string) => [`scope: this key has the scope ${entry}`];
+    const lacks = "scope: this key lacks the scope services:restart:nginx.service";
+    expect(await restartOf(["services:read", "services:restart"])).toEqual(has("services:restart"));
+    expect(await restartOf(roles.operator)).toEqual(has("services:restart"));
+    expect(await restartOf(["services:restart:cron", "services:restart:ngi*"])).toEqual(has("services:restart:ngi*"));
+    expect(await restartOf(["services:restart@db-*", "services:restart@web-*"])).toEqual(has("services:restart@web-*"));
+    expect(await restartOf(["services:restart:nginx", "services:restart"])).toEqual(has("services:restart:nginx"));
+    expect(await restartOf(["services:restart@elsewhere"])).toEqual([
+      `${lacks} on this host: it has services:restart@elsewhere`,
+    ]);
+    expect(await restartOf(["propose:services:restart@db-1", "services:restart:nginx.service@db-2"])).toEqual([
+      `${lacks} on this host: it has propose:services:restart@db-1, services:restart:nginx.service@db-2`,
+    ]);
+    for (const other of ["services:restart:cron.service@elsewhere", "services:stop@elsewhere", "services:restart:cron"])
+      expect(await restartOf([other])).toEqual([lacks]);
+
+    const some = named.key(["packages:install:nginx", "packages:install:vim@web-1", "packages:install:mutt@elsewhere"]);
+    const message = "this key has the scopes packages:install:nginx, packages:install:vim@web-1";
+    expect(await judgement(named, some, "installPackages")).toMatchObject({ because: [{ kind: "scope", message }] });
+    await named.app.close();
   });
 
   it("names the window that allows it, and the override", async () => {
@@ -124,7 +155,7 @@ describe("whether something is allowed", () => {
     const steward = (...argv: readonly string[]) =>
       runInProcess(argv, { environment: { STEWARD_URL: url, STEWARD_API_KEY: key } });
     expect(await steward("keys", "explain", "restartService", "nginx")).toEqual(
-      printed("restartService nginx: allowed\n  scope: this key has the scope services:restart:nginx.service\n"),
+      printed("restartService nginx: allowed\n  scope: this key has the scope services:restart:nginx\n"),
     );
     expect(await steward("keys", "explain", "rebootHost")).toEqual({
       code: 1,

@@ -81,6 +81,7 @@ export function createAccessPart(
     sessionHandlers: sessionHandlers({ sessions, passkeys, keyring, clock, onLogin: metrics.login }),
     passkeyHandlers: passkeyHandlers({ passkeys, sessions, keyring }),
     keyring,
+    hostName,
     sessions,
     hasEnded: (caller: Caller): boolean => keyring.hasEnded(caller) || sessions.hasEnded(caller),
     takeBudget: budgets?.take,

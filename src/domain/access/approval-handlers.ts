@@ -1,7 +1,7 @@
 import type { Approval, approvals } from "#contract/approvals.ts";
 import { approvalListLimit } from "#contract/approvals.ts";
 import type { Caller, Context, Handlers, Input } from "#contract/operation.ts";
-import { DomainError, missingScope } from "#domain/common/error.ts";
+import { DomainError } from "#domain/common/error.ts";
 import { pageOf } from "#domain/common/page.ts";
 import { createPlan, type GroundedPlan } from "#domain/common/plan.ts";
 import { createWaitingRoom, waitMsOf } from "#domain/common/waiting.ts";
@@ -12,7 +12,7 @@ import { type ApprovalBook, isFinal } from "./approval-book.ts";
 import { needsIn, planHasChanged } from "./approval-carry-out.ts";
 import type { ApprovalRuns } from "./approval-runs.ts";
 import { toApproval } from "./approval-view.ts";
-import { isWanting, needText } from "./needs.ts";
+import { isWanting, lackOf } from "./needs.ts";
 import { allows } from "./scopes.ts";
 
 const callerOf = ({ caller }: Pick<Context, "caller">): Caller => {
@@ -43,7 +43,7 @@ function requireApprover(caller: Caller, record: ApprovalRecord, doing: "approve
       `cannot ${doing} it: this key has proposed it, so another has to (POST …/cancel takes it back)`,
     );
   const missing = lacks(caller, record);
-  if (missing !== undefined) throw missingScope(needText(missing), caller.granted ?? caller.scopes);
+  if (missing !== undefined) throw lackOf(caller, missing);
 }
 
 const named = ({ id, operation, proposer }: ApprovalRecord): string =>

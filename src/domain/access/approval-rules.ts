@@ -1,7 +1,7 @@
 import type { Caller } from "#contract/operation.ts";
 import { proposing } from "#contract/scopes.ts";
-import { DomainError, missingScope } from "#domain/common/error.ts";
-import { isNamedIn, isWanting, type Need, needText } from "./needs.ts";
+import { DomainError } from "#domain/common/error.ts";
+import { isNamedIn, isWanting, lackOf, type Need, needText } from "./needs.ts";
 import { expandScopes, scopesOn, withProposals } from "./scopes.ts";
 
 /** What the settings say of approvals. */
@@ -46,7 +46,7 @@ export function createApprovalRules(ports: { readonly policy: ApprovalPolicy; re
     waitsBecause: (caller: Caller, needs: readonly Need[]): string | undefined => {
       const wide = withProposals(caller.scopes);
       const missing = needs.find((need) => isWanting(wide, need));
-      if (missing !== undefined) throw missingScope(needText(missing), caller.granted ?? caller.scopes);
+      if (missing !== undefined) throw lackOf(caller, missing);
       const proposed = needs.find((need) => isWanting(caller.scopes, need));
       if (proposed !== undefined) {
         const text = needText(proposed);

@@ -8,13 +8,14 @@ import {
   type Operations,
 } from "#contract/operation.ts";
 import type { Scope } from "#contract/scopes.ts";
-import { DomainError, invalid, missingScope } from "#domain/common/error.ts";
+import { DomainError, invalid } from "#domain/common/error.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { didYouMean } from "#kernel/closest.ts";
+import { listNames } from "#kernel/text.ts";
 import type { ApprovalRules } from "./approval-rules.ts";
 import { credentialRefusal } from "./credential-refusal.ts";
 import { elevationRefusal } from "./elevation.ts";
-import { isWanting, type Need, needsOf, needText } from "./needs.ts";
+import { allowingEntries, isWanting, lackOf, type Need, needsOf } from "./needs.ts";
 import { demandsPlan, planDemand } from "./plan-tokens.ts";
 import { budgetRefusal, type Decision } from "./rate-limit.ts";
 import { allows, canonicalResource, withProposals } from "./scopes.ts";
@@ -23,7 +24,7 @@ import { heldMessage, type WindowGate } from "./window-gate.ts";
 /** Why a caller has not a scope that a call needs; undefined where it has. */
 export function scopeRefusal(caller: Caller, need: Need): DomainError | undefined {
   if (!isWanting(caller.scopes, need)) return undefined;
-  return missingScope(needText(need), grantedTo(caller));
+  return lackOf(caller, need);
 }
 
 interface Subject {
@@ -64,17 +65,24 @@ const approvalGateOf =
     return message === undefined ? [] : [{ kind: "approval", isRefusal: false, message }];
   };
 
-const scopeGate: Gate = ({ caller, operation, needs }) => {
-  if (needs.length === 0) return [{ kind: "scope", isRefusal: false, message: "any valid key may do it" }];
-  const wide = canWait(operation) ? { ...caller, scopes: withProposals(caller.scopes) } : caller;
-  return needs.flatMap((need): readonly Opinion[] => {
-    const refusal = scopeRefusal(wide, need) && scopeRefusal(caller, need);
-    // What may be proposed is the other gate's to say.
-    if (refusal === undefined && isWanting(caller.scopes, need)) return [];
-    const message = refusal?.message ?? `this key has the scope ${needText(need)}`;
-    return [{ kind: "scope", isRefusal: refusal !== undefined, message }];
-  });
-};
+const hasMessage = (entries: readonly string[]): string =>
+  entries.length > 1 ? `this key has the scopes ${listNames(entries)}` : `this key has the scope ${entries.join()}`;
+
+const scopeGateOf =
+  (hostName: () => string): Gate =>
+  ({ caller, operation, needs }) => {
+    if (needs.length === 0) return [{ kind: "scope", isRefusal: false, message: "any valid key may do it" }];
+    const wide = canWait(operation) ? { ...caller, scopes: withProposals(caller.scopes) } : caller;
+    return needs.flatMap((need): readonly Opinion[] => {
+      const refusal = scopeRefusal(wide, need) && scopeRefusal(caller, need);
+      if (refusal !== undefined) return [{ kind: "scope", isRefusal: true, message: refusal.message }];
+      // What may be proposed is the other gate's to say.
+      if (isWanting(caller.scopes, need)) return [];
+      return [
+        { kind: "scope", isRefusal: false, message: hasMessage(allowingEntries(grantedTo(caller), need, hostName)) },
+      ];
+    });
+  };
 
 /** A fix takes the scopes of what it does besides. */
 const fixGateOf =
@@ -158,12 +166,13 @@ export function canHandler(ports: {
   /** What is left of the budget of a key, without using it. */
   readonly budgetOf: ((keyId: string) => Decision) | undefined;
   readonly fixes: KnownFixes;
+  readonly hostName: () => string;
 }): Handlers<Pick<typeof auth, "canI">>["canI"] {
   // In the order in which a call is refused.
   const waits = approvalGateOf(ports.approvals);
   const windows = windowGateOf(ports.windows, waits);
   const gates: readonly Gate[] = [
-    ...[limitGateOf(ports.budgetOf), scopeGate, elevationGate],
+    ...[limitGateOf(ports.budgetOf), scopeGateOf(ports.hostName), elevationGate],
     ...[waits, windows, credentialGate, planGate, fixGateOf(ports.fixes)],
   ];
   return ({ query: { operation: name, resource: given } }, { caller }): Judgement => {

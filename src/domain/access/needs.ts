@@ -1,6 +1,8 @@
-import type { Operation } from "#contract/operation.ts";
+import { type Caller, grantedTo, type Operation } from "#contract/operation.ts";
 import type { Scope } from "#contract/scopes.ts";
-import { allows, resourcesOf } from "./scopes.ts";
+import { type DomainError, missingScope } from "#domain/common/error.ts";
+import { listNames } from "#kernel/text.ts";
+import { allows, resourcesOf, scopesOn, withoutHost, withProposals } from "./scopes.ts";
 
 /** What a call needs. */
 export interface Need {
@@ -18,6 +20,30 @@ export const needText = ({ scope, resource }: Need): string =>
 export function isWanting(granted: readonly string[], { scope, resource, isRefinedLater = false }: Need): boolean {
   if (allows(granted, scope, resource)) return false;
   return !(isRefinedLater && resource === undefined && resourcesOf(granted, scope).length > 0);
+}
+
+/** The first entry that allows what a call needs on this host, or each that does for some of the resources. */
+export function allowingEntries(granted: readonly string[], need: Need, hostName: () => string): readonly string[] {
+  const here = granted.map((entry) => ({ entry, scopes: scopesOn([entry], hostName) }));
+  const whole = here.find(({ scopes }) => allows(scopes, need.scope, need.resource));
+  if (whole !== undefined) return [whole.entry];
+  return here.filter(({ scopes }) => !isWanting(scopes, need)).map(({ entry }) => entry);
+}
+
+/** The entries that would allow what a call needs on other hosts, or have it proposed there. */
+const entriesElsewhere = (caller: Caller, need: Need): readonly string[] =>
+  grantedTo(caller).filter((entry) => {
+    const here = withoutHost(entry);
+    return here !== entry && !caller.scopes.includes(here) && !isWanting(withProposals([here]), need);
+  });
+
+/** Why a caller has not a scope that a call needs. */
+export function lackOf(caller: Caller, need: Need): DomainError {
+  const granted = grantedTo(caller);
+  const elsewhere = entriesElsewhere(caller, need);
+  if (elsewhere.length === 0) return missingScope(needText(need), granted);
+  const message = `this key lacks the scope ${needText(need)} on this host: it has ${listNames(elsewhere)}`;
+  return missingScope(needText(need), granted, message);
 }
 
 /** Whether a list of scopes names something of what a call needs. */

@@ -137,6 +137,12 @@ export function resourcesOf(granted: readonly string[], scope: Scope): "all" | r
   return narrowed.length < entries.length ? "all" : narrowed;
 }
 
+/** The entry without the hosts that it names, as {@link scopesOn} has it. */
+export const withoutHost = (entry: string): string =>
+  parsedOf([entry])
+    .map((each) => toText({ ...each, host: undefined }))
+    .join();
+
 /** Without scopes that do not exist (any more): they allow nothing. */
 export const knownScopes = (list: readonly string[]): readonly string[] =>
   list.filter((entry) => parseScope(entry) !== undefined);
