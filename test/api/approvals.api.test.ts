@@ -2,8 +2,22 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Approval } from "#contract/approvals.ts";
 import { scopes } from "#contract/scopes.ts";
 import { createFakeApprovalStore } from "../fakes/approval-store.ts";
-import { all, approvalOf, decide, detailsOf, gateableOf, hourMs, look, policy, waiting } from "./approvals.ts";
-import { reasonOf, send, sessionOf, type TestReply, type TestRequest } from "./harness.ts";
+import {
+  all,
+  approvalOf,
+  approveBy,
+  credentialOf,
+  decide,
+  detailsOf,
+  gateableOf,
+  hourMs,
+  look,
+  policy,
+  proposingScopes,
+  sendShown,
+  waiting,
+} from "./approvals.ts";
+import { reasonOf, send, type TestRequest } from "./harness.ts";
 import { type MutableService, prepareMutation, startMutableService } from "./mutations.ts";
 
 const services: MutableService[] = [];
@@ -19,6 +33,9 @@ afterEach(async () => {
 /** Entries of a mutation that changed something, as those who read the audit log tell them from proposals. */
 const doneBy = ({ audit }: MutableService, name: string) =>
   audit.entries.filter((each) => each.operation === name && !each.dry_run && each.status !== 202);
+
+/** Without those that were refused, as for want of a plan. */
+const okBy = (service: MutableService, name: string) => doneBy(service, name).filter(({ outcome }) => outcome === "ok");
 
 /** Waits for what goes on by itself. */
 async function ended(service: MutableService, approval: Pick<Approval, "id">): Promise<Approval> {
@@ -69,6 +86,34 @@ describe.each(waiting)("%s", (name, operation) => {
     });
     expect(reasonOf(await send(service, decide(approval, "approve", service.key(all))))).toEqual([409, "decided"]);
     expect(doneBy(service, name).slice(before)).toHaveLength(1);
+  });
+
+  it("waits where a token or an elevated session asks, and is refused to a read-only session", async () => {
+    for (const kind of ["token", "session", "read-only session"] as const) {
+      const service = await start();
+      const request = await prepareMutation(service, name);
+      const key = service.key(proposingScopes(name, operation));
+      const credential = credentialOf(service, kind, key, proposingScopes(name, operation));
+      const before = okBy(service, name).length;
+      const reply = await sendShown(service, { ...request, ...credential });
+      if (kind === "read-only session") {
+        expect([name, kind, ...reasonOf(reply)]).toEqual([name, kind, 403, "elevation_required"]);
+        const { json } = await send(service, { path: "/api/v1/approvals", key });
+        expect(json).toMatchObject({ total: 0 });
+        continue;
+      }
+      expect([name, kind, reply.status, reply.text]).toEqual([name, kind, 202, reply.text]);
+      const approval = approvalOf(reply);
+      expect(approval).toMatchObject({ status: "pending", operation: name, proposer: { key_id: key.slice(4, 12) } });
+      for (const each of ["token", "session"] as const) {
+        const own = await approveBy(service, approval, credentialOf(service, each, key));
+        expect([name, kind, each, ...reasonOf(own)]).toEqual([name, kind, each, 403, "another_key_needed"]);
+      }
+      expect(okBy(service, name)).toHaveLength(before);
+      expect((await send(service, decide(approval, "approve", service.key(all)))).status).toBe(200);
+      expect([name, kind, (await ended(service, approval)).status]).toEqual([name, kind, "done"]);
+      expect(okBy(service, name).slice(before)).toMatchObject([{ key_id: key.slice(4, 12) }]);
+    }
   });
 
   it("waits where the settings demand it, also of an administrator and for each scope that it takes", async () => {
@@ -305,31 +350,6 @@ describe("key, token and session of one key", () => {
     path: "/api/v1/alerts/silences",
     body: { alert: "ServiceDown", until: new Date(at + hourMs).toISOString() },
   });
-
-  /** What is sent by a key, a token of it, or an elevated session of it. */
-  function credentialOf(
-    made: MutableService,
-    kind: (typeof kinds)[number],
-    key: string,
-    granted: readonly string[] = all,
-  ): Pick<TestRequest, "key" | "headers"> {
-    if (kind === "key") return { key };
-    if (kind === "session") return { headers: sessionOf(made, key, true) };
-    const token = made.service.keyring.createToken(key.slice(4, 12), granted, made.clock.now() + hourMs / 2);
-    return { headers: { authorization: `Bearer ${token}` } };
-  }
-  /** Approves as that credential does: in a session with the plan that it was shown. */
-  async function approveBy(
-    service: MutableService,
-    { id }: Pick<Approval, "id">,
-    credential: ReturnType<typeof credentialOf>,
-  ): Promise<TestReply> {
-    const request: TestRequest = { method: "POST", path: `/api/v1/approvals/${id}/approve`, ...credential };
-    const reply = await send(service, request);
-    if (detailsOf(reply)["reason"] !== "plan_required") return reply;
-    const { plan_token: token } = detailsOf(reply)["plan"] as { plan_token: string };
-    return send(service, { ...request, headers: { ...credential.headers, "x-plan-token": token } });
-  }
 
   it.each(kinds)("propose as that key, and approve nothing of it: %s", async (proposing) => {
     for (const approving of kinds) {

@@ -2,7 +2,7 @@ import type { Approval } from "#contract/approvals.ts";
 import { canWait, type Operation } from "#contract/operation.ts";
 import { isGateable, scopes } from "#contract/scopes.ts";
 import type { ApprovalPolicy } from "#domain/access/approval-rules.ts";
-import { send, type TestReply, type TestRequest } from "./harness.ts";
+import { send, sessionOf, type TestReply, type TestRequest } from "./harness.ts";
 import { type MutableService, mutations } from "./mutations.ts";
 
 export const hourMs = 3_600_000;
@@ -50,3 +50,32 @@ export const proposingScopes = (name: string, operation: Operation): readonly st
   const gateable = gateableOf(name, operation);
   return scopes.map((each) => (gateable.includes(each) ? `propose:${each}` : each));
 };
+
+type Credential = Pick<TestRequest, "key" | "headers">;
+
+/** What is sent by a key, or by a token, an elevated session or a read-only one of it. */
+export function credentialOf(
+  { service, clock }: Pick<MutableService, "service" | "clock">,
+  kind: "key" | "token" | "session" | "read-only session",
+  key: string,
+  granted: readonly string[] = all,
+): Credential {
+  if (kind === "key") return { key };
+  if (kind !== "token") return { headers: sessionOf({ service }, key, kind === "session") };
+  const token = service.keyring.createToken(key.slice(4, 12), granted, clock.now() + hourMs / 2);
+  return { headers: { authorization: `Bearer ${token}` } };
+}
+
+/** Sends a call, and with the plan that it is answered with where a session has to have seen that. */
+export async function sendShown(service: MutableService, request: TestRequest): Promise<TestReply> {
+  const reply = await send(service, request);
+  if (detailsOf(reply)["reason"] !== "plan_required") return reply;
+  const { plan_token: token } = detailsOf(reply)["plan"] as { plan_token: string };
+  return send(service, { ...request, headers: { ...request.headers, "x-plan-token": token } });
+}
+
+export const approveBy = (
+  service: MutableService,
+  { id }: Pick<Approval, "id">,
+  credential: Credential,
+): Promise<TestReply> => sendShown(service, { method: "POST", path: `/api/v1/approvals/${id}/approve`, ...credential });
