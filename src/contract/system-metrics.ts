@@ -80,6 +80,7 @@ export const systemMetricRows = {
     description: `Sampled every 10 s, kept for an hour as it is and for a day by 5 minutes, also over a restart of the service. What the host cannot tell is null, and \`not_shown\` says why. The series: ${systemMetricNames.map((name) => `\`${name}\``).join(", ")}.`,
     scope: "system:read",
     effect: "read",
+    fromMemory: true,
     query: Options({
       names: Type.String({
         minLength: 1,
