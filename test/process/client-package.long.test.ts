@@ -19,6 +19,7 @@ const installed = join(project, "node_modules/steward-client");
 const journalDir = workspace.path("journal");
 const journal = join(journalDir, "system.journal");
 let service: RunningService;
+let tarball: string;
 
 /** Runs a program in the project. */
 function run(argv: readonly [string, ...string[]], environment: Readonly<Record<string, string>> = {}) {
@@ -115,10 +116,11 @@ console.log(JSON.stringify({
 
 describe("the package of the client", () => {
   beforeAll(async () => {
-    const path = await makeClient({ version: "1.2.3", outdir: workspace.path("dist") });
+    tarball = await makeClient({ version: "1.2.3", outdir: workspace.path("dist") });
     mkdirSync(project);
     writeFileSync(join(project, "package.json"), JSON.stringify({ name: "app", private: true, type: "module" }));
-    const { status, text } = run(["npm", "install", "--offline", "--no-audit", "--no-fund", "--ignore-scripts", path]);
+    const options = ["--offline", "--no-audit", "--no-fund", "--ignore-scripts"];
+    const { status, text } = run(["npm", "install", ...options, tarball]);
     expect([status, text]).toEqual([0, expect.stringContaining("added 1 package")]);
     mkdirSync(journalDir);
     if (canMakeJournals())
@@ -135,6 +137,7 @@ describe("the package of the client", () => {
   afterAll(workspace.dispose);
 
   it("is one small module without dependencies", () => {
+    expect(statSync(tarball).size).toBeLessThan(60 * 1024);
     expect(readdirSync(join(project, "node_modules")).filter((name) => !name.startsWith("."))).toEqual([
       "steward-client",
     ]);
@@ -145,7 +148,6 @@ describe("the package of the client", () => {
     });
     const module = readFileSync(join(installed, "index.js"), "utf8");
     expect(module).not.toMatch(/\bfrom ?"|\brequire\(|\bimport\(/);
-    expect(statSync(join(installed, "index.js")).size).toBeLessThan(60 * 1024);
     expect(readFileSync(join(installed, "README.md"), "utf8").split("\n").length).toBeLessThan(30);
   });
 
@@ -224,10 +226,16 @@ describe("the package of the client", () => {
   });
 
   it.runIf(hasBrowser())("works in a page of an admitted origin", async () => {
-    const app = `import { createClient, streamChecks } from "steward-client";
+    const app = `import { createClient, runOperation, streamChecks } from "steward-client";
       globalThis.ask = async (url, key) => (await createClient({ url, key }).whoami()).name;
       globalThis.stream = async (url, key) => {
         for await (const { check_id: id } of streamChecks({ url, key })) return typeof id;
+      };
+      globalThis.follow = async (url, key, snapshot_id) => {
+        const seen = new Set();
+        const options = { url, key, onProgress: ({ status }) => seen.add(status) };
+        const { success } = await runOperation(options, "deleteSnapshot", { params: { snapshot_id } });
+        return [success, seen.has("done")];
       };`;
     writeFileSync(join(project, "page.js"), app);
     const { outputFiles } = await build({
@@ -245,13 +253,15 @@ describe("the package of the client", () => {
       const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
       const own = await startService(workspace, {
         checks: true,
-        settings: `cors: { origins: ["${origin}"] }\nupdates: { enabled: false }\n`,
+        settings: `cors: { origins: ["${origin}"] }\nupdates: { enabled: true, backend: packages }\n`,
       });
       const page = await openPage(workspace);
       await page.goTo(`${origin}/`);
-      const called = (name: string) => page.evaluate(`${name}(...${JSON.stringify([own.url, own.adminKey])})`);
+      const called = (name: string, ...more: readonly string[]): Promise<unknown> =>
+        page.evaluate(`${name}(...${JSON.stringify([own.url, own.adminKey, ...more])})`);
       expect(await called("ask")).toBe("admin");
       expect(await called("stream")).toBe("string");
+      expect(await called("follow", await takeSnapshotFor(own))).toEqual([true, true]);
     } finally {
       server.closeAllConnections();
       server.close();

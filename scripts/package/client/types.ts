@@ -22,6 +22,17 @@ const named = new Map<TSchema, string>([
 
 const reference = (name: string): Json => ({ $ref: `#/definitions/${name}` });
 
+/** How long the text of a comment becomes where it has several sentences: the whole of it is in the document of the service. */
+const briefLength = 120;
+const isBrief = (text: string): boolean => text.length <= briefLength;
+
+/** The first sentence, and those after it that fit. */
+function brief(text: string): string {
+  const sentences = text.split(/(?<=\.)\s+(?=[A-Z`])/);
+  const beginnings = sentences.map((_, at) => sentences.slice(0, at + 1).join(" "));
+  return beginnings.findLast(isBrief) ?? beginnings[0] ?? text;
+}
+
 /** The schema as JSON, with named ones as references. `except` is the one being defined. */
 function toJson(schema: unknown, except?: unknown): unknown {
   const name = schema === except || !isSchema(schema) ? undefined : named.get(schema);
@@ -30,7 +41,11 @@ function toJson(schema: unknown, except?: unknown): unknown {
   if (!isRecord(schema)) return schema;
   // Bounds of lists would become tuples, and examples comments.
   const { examples: _, minItems: _min, maxItems: _max, ...members } = schema;
-  return Object.fromEntries(Object.entries(members).map(([key, value]) => [key, toJson(value)]));
+  const { description } = members;
+  return {
+    ...Object.fromEntries(Object.entries(members).map(([key, value]) => [key, toJson(value)])),
+    ...(typeof description === "string" && { description: brief(description) }),
+  };
 }
 
 const hasRequired = ({ required }: TSchema & { readonly required?: readonly string[] }): boolean =>
@@ -53,9 +68,8 @@ function inputOf({ params, query, body }: Operation): Json | undefined {
 const comment = (lines: readonly (string | undefined)[]): string =>
   `  /** ${lines
     .filter((line) => line !== undefined)
-    .join("\n\n")
-    .replaceAll("*/", "*\\/")
-    .replaceAll("\n", "\n   * ")} */`;
+    .join(" ")
+    .replaceAll("*/", "*\\/")} */`;
 
 function methodOf(name: string, operation: Operation): string {
   const { summary, description, scope, effect, mediaType, response } = operation;
@@ -65,8 +79,8 @@ function methodOf(name: string, operation: Operation): string {
   const answer = mediaType === undefined ? (named.get(response) ?? `${capitalized(name)}Result`) : "string";
   const isPlannable = isRecord(operation.query) && "dry_run" in ((operation.query["properties"] ?? {}) as Json);
   const needs = scope === "public" ? "No key needed." : scope === "self" ? "Any valid key." : `Scope: \`${scope}\`.`;
-  const plan = isPlannable ? "With `query: { dry_run: true }` the answer is a {@link Plan}." : undefined;
-  const lines = [`${comment([`${summary}.`, description, plan, needs])}\n  ${name}(${argument}): Promise<${answer}>;`];
+  const more = description && brief(description);
+  const lines = [`${comment([`${summary}.`, more, needs])}\n  ${name}(${argument}): Promise<${answer}>;`];
   if (isPlannable && effect !== "read")
     lines.unshift(
       `  /** What \`${name}\` would do. */\n  ${name}(input: Planned<${capitalized(name)}Arguments>): Promise<Plan>;`,
@@ -101,8 +115,9 @@ export async function clientTypes(): Promise<string> {
   return [
     types
       .replace("export interface Everything {}\n", "")
-      .replaceAll(/\/\*\*\n \* This interface was referenced by [^/]*\*\/\n/g, "")
-      .replaceAll(/\n \*\n \* This interface was referenced by [^/]*\*\/\n/g, "\n */\n"),
+      .replaceAll(/^ *\/\*\*\n *\* This interface was referenced by [^/]*\*\/\n/gm, "")
+      .replaceAll(/^( *)\*\n *\* This interface was referenced by [^/]*\*\/\n/gm, "$1*/\n")
+      .replaceAll(/\/\*\*\n *\* (.*)\n *\*\//g, "/** $1 */"),
     `/** The closed list of error codes. */\nexport type ErrorCode = ${union(Object.keys(errorStatus))};\n`,
     `/** The input of a dry run. */\nexport type Planned<T> = T & { query: { dry_run: true } };\n`,
     `/** All operations of the service. */\nexport interface Client {\n${methods.join("\n")}\n}\n`,
