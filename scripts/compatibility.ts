@@ -1,30 +1,36 @@
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { openapiDocument } from "#transports/http/openapi.ts";
-import { breakingChanges } from "./compatibility/breaking.ts";
-import { accepted, releasedDocuments, releasedFolder, withoutTexts } from "./compatibility/released.ts";
+import {
+  accepted,
+  breakingSince,
+  currentDocuments,
+  releasedDocuments,
+  releasedPath,
+} from "./compatibility/released.ts";
 import { manifest } from "./package/project.ts";
 
 const help = `usage: npm run compatibility [-- --release]
 
-Compares the OpenAPI document with those of the released versions, and prints what would break their clients (docs/versioning.md).
+Compares the OpenAPI and AsyncAPI documents with those of the released versions, and prints what would break their clients
+(docs/versioning.md).
 
-  --release   keeps the document of this version (${manifest.version}), to be compared with from now on
+  --release   keeps the documents of this version (${manifest.version}), to be compared with from now on
 `;
 
 const { values } = parseArgs({ options: { help: { type: "boolean" }, release: { type: "boolean" } } });
-const current = withoutTexts(openapiDocument(manifest.version)) as Readonly<Record<string, unknown>>;
+const current = currentDocuments(manifest.version);
 
 if (values.help === true) {
   console.log(help);
 } else if (values.release === true) {
-  const path = join(releasedFolder, `${manifest.version}.json`);
-  writeFileSync(path, `${JSON.stringify(current)}\n`, { flag: "wx" });
-  console.log(path);
+  for (const kind of ["openapi", "asyncapi"] as const) {
+    const path = releasedPath(manifest.version, kind);
+    writeFileSync(path, `${JSON.stringify(current[kind])}\n`, { flag: "wx" });
+    console.log(path);
+  }
 } else {
-  for (const [version, document] of releasedDocuments()) {
-    const changes = breakingChanges(document, current, new Date().toISOString().slice(0, 10));
+  for (const [version, documents] of releasedDocuments()) {
+    const changes = breakingSince(documents, current);
     const open = changes.filter((each) => accepted[version]?.[each] === undefined);
     for (const each of changes) console.log(`${open.includes(each) ? "BREAKS" : "accepted"} ${version}: ${each}`);
     if (open.length > 0) process.exitCode = 1;

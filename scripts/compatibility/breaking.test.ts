@@ -118,6 +118,12 @@ describe("a breaking change", () => {
       "200.name: may be integer now",
     ],
     [
+      "an event that lacks a member",
+      answering({ type: "string", contentSchema: { type: "array", items: thing } }),
+      answering({ type: "string", contentSchema: { type: "array", items: { ...thing, properties: { name: text } } } }),
+      "200[].size: is gone",
+    ],
+    [
       "another form of an answer",
       answering({ anyOf: [text, number] }),
       answering({ anyOf: [text, thing] }),

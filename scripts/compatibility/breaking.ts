@@ -1,21 +1,21 @@
 import { isRecord } from "#kernel/values.ts";
 
-type Json = Readonly<Record<string, unknown>>;
+export type Json = Readonly<Record<string, unknown>>;
 
 /** Both documents, in which references are looked up. */
-interface Pair {
+export interface Pair {
   readonly before: Json;
   readonly after: Json;
   /** Today, as YYYY-MM-DD: what is past its sunset may go. */
   readonly today: string;
 }
 
-const record = (value: unknown): Json => (isRecord(value) ? value : {});
-const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+export const record = (value: unknown): Json => (isRecord(value) ? value : {});
+export const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const below = (place: string, name: string): string => `${place}.${name}`;
 
 /** The schema, or what its reference names. */
-function resolved(document: Json, schema: unknown): Json {
+export function resolved(document: Json, schema: unknown): Json {
   const { $ref: reference } = record(schema);
   if (typeof reference !== "string") return record(schema);
   return record(
@@ -104,7 +104,7 @@ function uncovered(
 }
 
 /** What was accepted has to be accepted still. */
-const compareInput: Compare = (pair, old, now, place, depth) => {
+export const compareInput: Compare = (pair, old, now, place, depth) => {
   const [before, after] = [resolved(pair.before, old), resolved(pair.after, now)];
   if (depth > deepest) return [];
   if (before["anyOf"] !== undefined || after["anyOf"] !== undefined) {
@@ -135,7 +135,7 @@ const compareInput: Compare = (pair, old, now, place, depth) => {
 };
 
 /** What is answered has to be what readers expect. Values may be added to an enumeration, and members to an object. */
-const compareOutput: Compare = (pair, old, now, place, depth) => {
+export const compareOutput: Compare = (pair, old, now, place, depth) => {
   const [before, after] = [resolved(pair.before, old), resolved(pair.after, now)];
   if (depth > deepest) return [];
   if (before["anyOf"] !== undefined || after["anyOf"] !== undefined) {
@@ -157,6 +157,9 @@ const compareOutput: Compare = (pair, old, now, place, depth) => {
       faults.push(`${below(place, String(name))}: may be missing now`);
   if (before["items"] !== undefined && after["items"] !== undefined)
     faults.push(...compareOutput(pair, before["items"], after["items"], `${place}[]`, depth + 1));
+  // What a text holds: server-sent events.
+  if (before["contentSchema"] !== undefined)
+    faults.push(...compareOutput(pair, before["contentSchema"], after["contentSchema"], place, depth + 1));
   return faults;
 };
 

@@ -2,9 +2,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isRecord } from "#kernel/values.ts";
+import { asyncapiDocument } from "#transports/http/asyncapi.ts";
+import { openapiDocument } from "#transports/http/openapi.ts";
+import { breakingChanges, type Json } from "./breaking.ts";
+import { breakingStreams } from "./streams.ts";
 
 /** The folder of the documents of released versions. */
-export const releasedFolder = fileURLToPath(new URL("../../docs/reference/released", import.meta.url));
+const releasedFolder = fileURLToPath(new URL("../../docs/reference/released", import.meta.url));
 
 const texts: ReadonlySet<string> = new Set(["description", "summary", "title", "example", "examples"]);
 
@@ -19,17 +23,42 @@ export function withoutTexts(value: unknown, areNames = false): unknown {
   );
 }
 
+/** What a version was released with. */
+interface Released {
+  readonly openapi: Json;
+  readonly asyncapi: Json;
+}
+
+/** Where the documents of a version are kept. */
+export const releasedPath = (version: string, kind: keyof Released): string =>
+  join(releasedFolder, `${version}${kind === "asyncapi" ? ".asyncapi" : ""}.json`);
+
+const readReleased = (version: string, kind: keyof Released): Json =>
+  JSON.parse(readFileSync(releasedPath(version, kind), "utf8")) as Json;
+
 /** Documents of the released versions, by version. */
-export const releasedDocuments = (): ReadonlyMap<string, Readonly<Record<string, unknown>>> =>
+export const releasedDocuments = (): ReadonlyMap<string, Released> =>
   new Map(
     readdirSync(releasedFolder)
-      .filter((name) => name.endsWith(".json"))
+      .flatMap((name) => /^(\d+\.\d+\.\d+)\.json$/.exec(name)?.[1] ?? [])
       .sort()
-      .map((name) => [
-        name.replace(/\.json$/, ""),
-        JSON.parse(readFileSync(join(releasedFolder, name), "utf8")) as Readonly<Record<string, unknown>>,
+      .map((version) => [
+        version,
+        { openapi: readReleased(version, "openapi"), asyncapi: readReleased(version, "asyncapi") },
       ]),
   );
+
+/** What this version has, as it is kept. */
+export const currentDocuments = (version: string): Released => ({
+  openapi: withoutTexts(openapiDocument(version)) as Json,
+  asyncapi: withoutTexts(asyncapiDocument(version)) as Json,
+});
+
+/** What would break clients of a released version today. */
+export function breakingSince({ openapi, asyncapi }: Released, current: Released): readonly string[] {
+  const today = new Date().toISOString().slice(0, 10);
+  return [...breakingChanges(openapi, current.openapi, today), ...breakingStreams(asyncapi, current.asyncapi, today)];
+}
 
 /** No client meets it whose key has scopes that 0.2.0 knows, on a host with settings that 0.2.0 knows. */
 const waits =
