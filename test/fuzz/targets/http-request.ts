@@ -27,7 +27,7 @@ import { wordsOfSchema } from "../words.ts";
  */
 
 const mostRequests = 4;
-const separator = "\n%%\n";
+export const separator = "\n%%\n";
 /** A service is used for so many inputs: what they leave behind is not to be without end. */
 const inputsPerService = 200;
 /** How much of the service's time an answer may take. */
@@ -36,7 +36,7 @@ const readScope = "system:read";
 const notModified = 304;
 const methods = ["GET", "POST", "DELETE", "HEAD", "PUT", "PATCH", "OPTIONS", "TRACE"] as const;
 
-interface Request {
+export interface Request {
   readonly method: (typeof methods)[number];
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -44,7 +44,7 @@ interface Request {
 }
 
 /** @returns undefined for what no HTTP parser would hand on. */
-function parseRequest(text: string): Request | undefined {
+export function parseRequest(text: string): Request | undefined {
   const end = text.indexOf("\n\n");
   const [first = "", ...lines] = (end < 0 ? text : text.slice(0, end)).split("\n");
   const [, word = "", path = ""] = /^([A-Z]+) (\/[!-~\x80-\xff]*)$/.exec(first) ?? [];
@@ -171,7 +171,9 @@ function mutate(input: Buffer, random: Random): Buffer | undefined {
 const project = join(import.meta.dirname, "../../..");
 
 /** Which operation of the table a request is for. */
-function createRouter(documented: readonly Documented[]): (method: string, path: string) => Documented | undefined {
+export function createRouter(
+  documented: readonly Documented[],
+): (method: string, path: string) => Documented | undefined {
   const routes = documented.map((operation) => ({
     operation,
     pattern: new RegExp(`^${operation.template.replaceAll(/[.]/g, "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`),
