@@ -233,7 +233,7 @@ describeOnHost("logs in the console", { missing, checks: ["memory"] }, (session)
       (await session.api.createKey({ body: { name: scope, scopes: [scope] } })).key;
     const lacking = await openConsole(browser, { url: session.service.url, key: await keyOf("health:read") });
     await lacking.page.goto(`${session.service.url}/console/logs`);
-    await lacking.page.getByText("It takes the scope logs:read.").waitFor();
+    await lacking.page.getByText("Your key lacks the scope logs:read.").waitFor();
     await lacking.context.close();
     const narrowed = await openConsole(browser, {
       url: session.service.url,

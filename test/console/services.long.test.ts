@@ -319,9 +319,9 @@ describeOnHost(
       await restart.waitFor();
       expect(await restart.getAttribute("aria-disabled")).toBe("true");
       await narrow.page.goto(`${url}/console/processes`);
-      await narrow.page.getByText("It takes the scope processes:read.").waitFor();
+      await narrow.page.getByText("Your key lacks the scope processes:read.").waitFor();
       await narrow.page.goto(`${url}/console/checks`);
-      await narrow.page.getByText("It takes the scope health:read.").waitFor();
+      await narrow.page.getByText("Your key lacks the scope health:read.").waitFor();
       await narrow.context.close();
     });
 

@@ -294,7 +294,7 @@ describeOnHost("updates in the console", { missing }, (session) => {
     const button = reader.page.getByRole("button", { name: /^Install updates/ });
     await expect.poll(() => button.getAttribute("title")).toBe("Your key lacks the scope updates:apply.");
     await reader.open("packages");
-    await reader.page.getByText("It takes the scope packages:read.").waitFor();
+    await reader.page.getByText("Your key lacks the scope packages:read.").waitFor();
     await reader.context.close();
   });
 

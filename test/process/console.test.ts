@@ -83,7 +83,10 @@ describe.runIf(hasBrowser())("the console", () => {
     })) as { key: string };
     const console = await openConsole(browser, { url: own(), key });
     await console.open("users");
-    await console.page.getByText("It takes the scope users:read.").first().waitFor();
+    const problem = console.page.getByRole("alert").first();
+    await problem.waitFor();
+    expect(await problem.textContent()).toBe("Your key lacks the scope users:read.");
+    expect(await console.page.getByRole("button", { name: "Try again" }).count()).toBe(0);
     expect(await axeFaults(console.page)).toEqual([]);
     await console.context.close();
   });

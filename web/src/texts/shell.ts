@@ -5,7 +5,7 @@ export const texts = {
   loading: "Loading",
   tryAgain: "Try again",
   unexpected: (why: string) => `Something went wrong: ${why}`,
-  needsScope: (scope: string) => `It takes the scope ${scope}.`,
+  missingScope: (scope: string) => `Your key lacks the scope ${scope}.`,
   notShown: (what: string, reason: string) => `Not shown: ${what}. Reason: ${reason}`,
   menu: "Menu",
   pages: "Pages",
@@ -72,5 +72,4 @@ export const actionTexts = {
   operation: "Show the operation",
   more: (rest: number) => `and ${rest} more`,
   accessUnknown: "What your key may do is not known yet.",
-  missingScope: (scope: string) => `Your key lacks the scope ${scope}.`,
 } as const;

@@ -7,7 +7,7 @@ import { type Answer, call, type Input, type Name, Refusal } from "../api/call.t
 import { operations } from "../api/operations.generated.ts";
 import { refreshAll } from "../api/resource.ts";
 import { identity, isElevated, mayDo } from "../session.ts";
-import { actionTexts as texts } from "../texts/shell.ts";
+import { texts as shared, actionTexts as texts } from "../texts/shell.ts";
 import { CommandLines, commandOf } from "./commands.tsx";
 import { Dialog } from "./dialog.tsx";
 import { ElevateDialog } from "./elevate.tsx";
@@ -246,7 +246,7 @@ export function ActionButton<K extends Name>(props: ActionProps<K>): JSX.Element
   const { operation, label, resource, primary = false, disabled } = props;
   const own = useMemo(() => Symbol(operation), [operation]);
   const scope = operations[operation][2];
-  const missing = identity.value === undefined ? texts.accessUnknown : texts.missingScope(scope);
+  const missing = identity.value === undefined ? texts.accessUnknown : shared.missingScope(scope);
   const lacks = mayDo(scope, resource) === "lacks" ? missing : disabled;
   const latest = props as unknown as ActionProps<Name>;
   // Settings above the plan change what is asked. At once: a field that got its value a moment later would lose what was typed meanwhile.

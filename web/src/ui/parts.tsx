@@ -71,16 +71,22 @@ export const Loading = ({ rows = 3 }: { readonly rows?: number }): JSX.Element =
   </div>
 );
 
-/** What went wrong, in the words of the service, which say what to do. */
+/** What went wrong, in the words of the service, which say what to do. Trying again does not help a key that lacks a scope. */
 export function Problem({ error, onRetry }: { readonly error: Error; readonly onRetry?: () => void }): JSX.Element {
   const scope = error instanceof Refusal && error.code === "FORBIDDEN" ? error.details["required_scope"] : undefined;
+  if (typeof scope === "string")
+    return (
+      <div class="problem" role="alert">
+        <Icon name="lock" />
+        <p>{texts.missingScope(scope)}</p>
+      </div>
+    );
   const isKnown = error instanceof Refusal || error instanceof Unreachable || error instanceof DOMException;
   return (
     <div class="problem" role="alert">
-      <Icon name={scope === undefined ? "warning" : "lock"} />
+      <Icon name="warning" />
       <div>
         <p>{isKnown ? error.message : texts.unexpected(error.message)}</p>
-        {typeof scope === "string" && <p class="quiet">{texts.needsScope(scope)}</p>}
         {onRetry !== undefined && (
           <button type="button" onClick={onRetry}>
             {texts.tryAgain}
