@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
+import type { UpdateCheck } from "#contract/updates.ts";
 import { axeFaults, type OpenConsole, openConsole, overflowOf, startBrowser } from "../console/support/console.ts";
 import type { Browser } from "./support/chromium.ts";
 import { type RunningService, startService } from "./support/service.ts";
@@ -88,6 +89,40 @@ describe.runIf(hasBrowser())("the console", () => {
     expect(await problem.textContent()).toBe("Your key lacks the scope users:read.");
     expect(await console.page.getByRole("button", { name: "Try again" }).count()).toBe(0);
     expect(await axeFaults(console.page)).toEqual([]);
+    await console.context.close();
+  });
+
+  it("leaves out the age of package lists where there are none", async () => {
+    const console = await openConsole(browser, { url: own(), key: service.adminKey });
+    const json: UpdateCheck = {
+      system: { available: false, version: "", release_date: "", is_security: false, changelog: "" },
+      packages: { total: 0, security: 0, updates: [] },
+      held: [],
+      package_manager: "apt",
+      security_known: true,
+      checked_at: null,
+      cache_age_seconds: null,
+      requires_reboot: false,
+      requires_restart: [],
+    };
+    await console.page.route(/\/updates\/check$/, (route) => route.fulfill({ json }));
+    await console.open("updates");
+    await console.page.getByText("there are no package lists yet").waitFor();
+    expect(await console.page.getByText("Package lists from").count()).toBe(0);
+    await console.context.close();
+  });
+
+  it("shows the whole hint of the filter of listening ports", async () => {
+    const console = await openConsole(browser, { url: own(), key: service.adminKey });
+    await console.open("network");
+    const field = console.page.getByPlaceholder("Port, address or service");
+    await field.waitFor();
+    for (const width of [1280, 320]) {
+      await console.look({ width, theme: "light" });
+      // As text it takes the room that it takes as a hint; of a hint no browser tells whether it is cut off.
+      await field.fill("Port, address or service");
+      expect([width, await field.evaluate((element) => element.scrollWidth - element.clientWidth)]).toEqual([width, 0]);
+    }
     await console.context.close();
   });
 

@@ -52,10 +52,12 @@ function Summary({ of: check }: { readonly of: UpdateCheck }): JSX.Element {
   return (
     <section class={`card result ${tone}`}>
       <h2 class="sentence">{sentence}</h2>
-      <p class="quiet">
-        {texts.listsFrom} <Time at={checkedAt} />
-        {!isKnown && ` · ${texts.noSecurity(check.package_manager)}`}
-      </p>
+      {checkedAt !== null && (
+        <p class="quiet">
+          {texts.listsFrom} <Time at={checkedAt} />
+        </p>
+      )}
+      {!isKnown && <p class="quiet">{texts.noSecurity(check.package_manager)}</p>}
       {held.length > 0 && (
         <p class="names">
           {texts.heldHow}
