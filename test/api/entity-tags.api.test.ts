@@ -1,8 +1,12 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createOfflineUnits } from "#adapters/systemd/offline.ts";
 import { operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
 import { roles } from "#contract/scopes.ts";
 import { fakeListed } from "../fakes/package-catalog.ts";
+import { directoryWith } from "../ports/support/directories.ts";
 import { pathOf, send, startTestService, type TestReply, type TestRequest, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -85,6 +89,30 @@ describe.each(versioned)("the entity tag of %s", (name, operation) => {
     const tag = tagOf(await ask(path));
     expect((await send(service, { path, headers: { "if-none-match": tag } })).status).toBe(401);
     expect((await ask(path, tag, { key: service.key(["connectors:read"]) })).status).toBe(403);
+  });
+});
+
+describe("the entity tag of services that are read from unit files", () => {
+  const root = directoryWith({
+    "etc/systemd/system/a.service": "[Unit]\nDescription=A\n",
+    "etc/systemd/system/b.service": "[Unit]\nDescription=B\n",
+  });
+
+  it("stays until a file changes or goes", async () => {
+    Object.assign(service.units, { list: createOfflineUnits(root).list });
+    const path = "/api/v1/system/services";
+    const first = await ask(path);
+    expect(first.json).toMatchObject({ services: [{ description: "A" }, { description: "B" }] });
+    expect((await ask(path, tagOf(first))).status).toBe(304);
+    writeFileSync(join(root, "etc/systemd/system/b.service"), "[Unit]\nDescription=C\n");
+    const changed = await ask(path, tagOf(first));
+    expect([changed.status, changed.json]).toMatchObject([
+      200,
+      { services: [{ description: "A" }, { description: "C" }] },
+    ]);
+    expect((await ask(path, tagOf(changed))).status).toBe(304);
+    rmSync(join(root, "etc/systemd/system/a.service"));
+    expect((await ask(path, tagOf(changed))).status).toBe(200);
   });
 });
 

@@ -102,6 +102,22 @@ describeOnHost("units of a host", { checks: ["systemd_failed"] }, (session) => {
       expect((await entry(session, "described.service"))?.description).toBe(description.replaceAll("%%", "%"));
     });
 
+    it("is not sent again to a client that has it, until a service changes", async () => {
+      const { url, adminKey } = session.service;
+      const ask = (tag: string) =>
+        fetch(`${url}/api/v1/system/services`, { headers: { "X-API-Key": adminKey, "If-None-Match": tag } });
+      const tagOf = ({ headers }: Response): string => headers.get("ETag") ?? "no tag";
+      // Whatever else starts or ends on the host meanwhile changes the list as well.
+      const known = await eventually(async () => {
+        const tag = tagOf(await ask("none"));
+        const again = await ask(tag);
+        expect([again.status, await again.text()]).toEqual([304, ""]);
+        return tag;
+      });
+      await shell("systemctl restart cron.service");
+      await eventually(async () => expect((await ask(known)).status).toBe(200));
+    });
+
     it("asks the bus nothing for a list that has not changed", async () => {
       const pid = await session.service.pid();
       const names = JSON.parse(await shell("busctl list --unique --json=short")) as {

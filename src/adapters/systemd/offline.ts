@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { KindUnit, UnitDetails, UnitKind } from "#domain/ports/unit-details.ts";
 import { type Unit, type Units, UnitsUnavailable } from "#domain/ports/units.ts";
 import { orElse } from "#kernel/errors.ts";
@@ -73,13 +74,27 @@ export function readInstalledUnits(root = "/", suffix = ".service"): readonly Un
   return [...units.values()].filter((unit) => !isOtherName(unit)).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+/** What reads units again, and answers with the objects of the time before where they are equal: entity tags follow objects. */
+function createStableList(read: () => readonly Unit[]): () => readonly Unit[] {
+  let known = new Map<string, Unit>();
+  return () => {
+    const units = read().map((unit) => {
+      const before = known.get(unit.name);
+      return before !== undefined && isDeepStrictEqual(before, unit) ? before : unit;
+    });
+    known = new Map(units.map((unit) => [unit.name, unit]));
+    return units;
+  };
+}
+
 const absence = "systemd is not running on this host";
 const refuse = (): Promise<never> => Promise.reject(new UnitsUnavailable(absence, false));
 
 export function createOfflineUnits(root = "/"): Units {
+  const list = createStableList(() => readInstalledUnits(root));
   return {
     absence,
-    list: () => Promise.resolve(readInstalledUnits(root)),
+    list: () => Promise.resolve(list()),
     loaded: () => Promise.resolve(undefined),
     failed: () => Promise.resolve(undefined),
     states: () => Promise.resolve(undefined),
