@@ -1,6 +1,10 @@
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { Socket } from "node:net";
+import { buffer } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, zstdDecompress } from "node:zlib";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { operations } from "#contract/index.ts";
 import { isCompressible, type Operation } from "#contract/operation.ts";
 import { pathOf, startTestService, type TestService } from "./harness.ts";
@@ -71,6 +75,69 @@ describe("a compressed answer", () => {
       ),
     );
     for (const body of bodies) expect(body.equals(plain.rawPayload)).toBe(true);
+  });
+});
+
+describe("the bytes that the journal has written", () => {
+  beforeEach(async () => {
+    service = await startTestService();
+    for (let at = 0; at < 300; at += 1) service.journal.write({ message: `line ${at} ${"word ".repeat(50)}` });
+  });
+
+  /** Where bytes lie in memory: a copy of them lies elsewhere. */
+  const placeOf = ({ buffer, byteOffset, byteLength }: Uint8Array) => ({ buffer, byteOffset, byteLength });
+  type Place = ReturnType<typeof placeOf>;
+
+  /** Asks for a list of logs over a socket. @returns the bytes of the journal, and all that was given to sockets meanwhile. */
+  async function placesOf(headers: Record<string, string>) {
+    const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+    const { query } = service.journal;
+    let made: Place | undefined;
+    const asked = vi.spyOn(service.journal, "query").mockImplementation(async (...given) => {
+      const answer = await query(...given);
+      made = placeOf(answer.bytes);
+      return answer;
+    });
+    const written: Place[] = [];
+    const write = Reflect.get(Socket.prototype, "write") as (...given: readonly unknown[]) => boolean;
+    const writing = vi.spyOn(Socket.prototype, "write").mockImplementation(function (
+      this: Socket,
+      ...given: unknown[]
+    ) {
+      // Now: big answers are given back to the system when they have left.
+      if (given[0] instanceof Uint8Array) written.push(placeOf(given[0]));
+      return Reflect.apply(write, this, given);
+    });
+    try {
+      // Not by fetch, which asks for codings by itself.
+      const question = get(`${url}${logs}`, { agent: false, headers: { "x-api-key": service.admin, ...headers } });
+      const [reply] = (await once(question, "response")) as [IncomingMessage];
+      const body = await buffer(reply);
+      return { made, written, coding: reply.headers["content-encoding"], body };
+    } finally {
+      writing.mockRestore();
+      asked.mockRestore();
+    }
+  }
+
+  const isSamePlace = (a: Place, b: Place | undefined): boolean =>
+    a.buffer === b?.buffer && a.byteOffset === b.byteOffset && a.byteLength === b.byteLength;
+
+  it("are given to the socket as they are, without a copy, where no coding is asked for", async () => {
+    const { made, written, coding, body } = await placesOf({});
+    expect([coding, body.length]).toEqual([undefined, made?.byteLength]);
+    // So much that its memory is given back as soon as it has left.
+    expect(body.length).toBeGreaterThan(64 * 1024);
+    expect(JSON.parse(body.toString())).toMatchObject({ total: 300 });
+    expect(written.filter((each) => isSamePlace(each, made))).toHaveLength(1);
+    expect(written.filter((each) => !isSamePlace(each, made))).toEqual([]);
+  });
+
+  it("are not, where one is", async () => {
+    const { made, written, coding, body } = await placesOf({ "accept-encoding": "gzip" });
+    expect(coding).toBe("gzip");
+    expect(body.length).toBeLessThan(made?.byteLength ?? 0);
+    expect(written.filter((each) => isSamePlace(each, made))).toEqual([]);
   });
 });
 
