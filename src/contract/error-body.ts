@@ -1,6 +1,9 @@
 import { type Static, Type } from "typebox";
 import { type ErrorCode, errorStatus } from "./errors.ts";
 
+/** So many faults of a request are named. */
+export const maxFaults = 32;
+
 /** One thing that is wrong with a request. */
 const InputFault = Type.Object({
   field: Type.String({ description: "The invalid parameter or member." }),
@@ -20,7 +23,7 @@ export const ErrorBody = Type.Object({
           issue: Type.Optional(Type.String({ description: "What is wrong with it." })),
           faults: Type.Optional(
             Type.Array(InputFault, {
-              description: "All faults of the request, at most 32; the first is that of `field` and `issue`.",
+              description: `All faults of the request, at most ${maxFaults}; the first is that of \`field\` and \`issue\`.`,
             }),
           ),
         },

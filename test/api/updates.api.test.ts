@@ -213,14 +213,13 @@ describe("POST /updates/apply", () => {
       hostUpdates: () => Promise.resolve({ manager, backend: createFakeSnapshotBackend() }),
     });
     const path = "/api/v1/updates/apply";
-    const reply = await send(other, { method: "POST", path, key: other.admin, body: { security_only: true } });
+    const body = { security_only: true, guard: true, create_snapshot: false };
+    const reply = await send(other, { method: "POST", path, key: other.admin, body });
+    const first = { field: "security_only", issue: "pacman does not distinguish security updates from others" };
+    const second = { field: "guard", issue: "A guarded update needs a snapshot to return to" };
     expect([reply.status, reply.json]).toMatchObject([
       400,
-      {
-        error: {
-          details: { field: "security_only", issue: "pacman does not distinguish security updates from others" },
-        },
-      },
+      { error: { details: { ...first, faults: [first, second] } } },
     ]);
     await other.app.close();
   });

@@ -99,12 +99,69 @@ describe("the faults of a request", () => {
     expect((await create({ ...body, name: "x" })).json).toMatchObject({ error: { details: { field: "nmae" } } });
   });
 
-  it("are one where the framework or a handler finds it", async () => {
+  it("are one where the framework finds it", async () => {
     const malformed = await call({ method: "POST", path: `${apiBase}/auth/keys`, text: "{" });
     expect(faultsIn(malformed)).toEqual([{ field: "body", issue: "Malformed JSON" }]);
-    const byHandler = await create({ name: "x", scopes: ["nonsense"] });
-    const { field, issue } = errorIn(byHandler).details ?? {};
-    expect(faultsIn(byHandler)).toEqual([{ field, issue }]);
+  });
+
+  it("are all named where a handler finds them, the first in the message", async () => {
+    const scopes = ["nonsense", "health:read", "helth:read", "nonsense"];
+    const reply = await create({ name: "x", scopes, expires_at: "2001-01-01T00:00:00Z" });
+    const { message, details } = errorIn(reply);
+    expect(message).toMatch(/^cannot accept scopes: unknown scope or role: nonsense /);
+    expect([details?.field, details?.issue]).toEqual(["scopes", "unknown scope or role: nonsense"]);
+    expect(faultsIn(reply)).toEqual([
+      { field: "scopes", issue: "unknown scope or role: nonsense" },
+      { field: "scopes", issue: "unknown scope or role: helth:read", did_you_mean: "health:read" },
+      { field: "expires_at", issue: "is in the past" },
+    ]);
+    const one = await create({ name: "x", scopes: ["nonsense"] });
+    expect(faultsIn(one)).toEqual([{ field: "scopes", issue: "unknown scope or role: nonsense" }]);
+    const many = await create({ name: "x", scopes: Array.from({ length: 100 }, (_, at) => `none${at}`) });
+    expect(faultsIn(many)).toHaveLength(32);
+  });
+
+  it("of what a handler finds come before a scope that the key may not give, and behind one that it may not", async () => {
+    const key = service.key(["keys:admin"]);
+    const asked = (scopes: readonly string[]): Promise<TestReply> =>
+      call({
+        ...{ method: "POST", path: `${apiBase}/auth/keys`, key },
+        body: { name: "x", scopes, expires_at: "2001-01-01T00:00:00Z" },
+      });
+    expect((await asked(["health:read"])).status).toBe(403);
+    expect(faultsIn(await asked(["nonsense", "health:read"])).map(({ field }) => field)).toEqual([
+      "scopes",
+      "expires_at",
+    ]);
+  });
+
+  it.each<[string, TestRequest, readonly string[]]>([
+    ["a token", { method: "POST", path: "/auth/tokens", body: { scopes: ["a", "b"] } }, ["scopes", "scopes"]],
+    [
+      "a silence",
+      { method: "POST", path: "/alerts/silences", body: { check: "none", until: "2001-01-01T00:00:00Z" } },
+      ["check", "until"],
+    ],
+    [
+      "a hold",
+      { method: "POST", path: "/packages/hold", body: { packages: ["none-a", "none-b"] } },
+      ["packages", "packages"],
+    ],
+    ["series", { path: "/system/metrics?names=a,b&since=2999-01-01T00:00:00Z" }, ["names", "names", "since"]],
+    [
+      "logs",
+      { path: "/system/logs?cursor=a&offset=1&unit=@&units=@x&since=2999-01-01T00:00:00Z&boot=x&grep=(" },
+      ["cursor", "offset", "unit", "since", "boot", "grep"],
+    ],
+    ["facets", { path: "/system/logs/facets?boot=x&fields=x" }, ["boot", "fields"]],
+    ["templates", { path: "/system/logs/templates?compare=x&boot=x" }, ["compare", "boot"]],
+    ["an export", { path: "/system/logs/export?cursor=x&boot=x" }, ["cursor", "boot"]],
+    ["a stream", { path: "/ws/logs?cursor=x&unit=@&grep=(" }, ["cursor", "unit", "grep"]],
+  ])("of %s are all named", async (_, request, fields) => {
+    const reply = await call({ ...request, path: `${apiBase}${request.path}` });
+    expect([reply.status, faultsIn(reply).map(({ field }) => field)]).toEqual([400, fields]);
+    const { field, issue } = errorIn(reply).details ?? {};
+    expect(faultsIn(reply)[0]).toMatchObject({ field, issue });
   });
 
   it("are bounded in number and length", async () => {

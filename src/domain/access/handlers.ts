@@ -1,7 +1,7 @@
 import { type auth, tokenLifetime } from "#contract/auth.ts";
 import { type Caller, type Context, grantedTo, type Handlers, type Plan } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
-import { DomainError, invalid, missingScope } from "#domain/common/error.ts";
+import { checked, DomainError, invalid, missingScope } from "#domain/common/error.ts";
 import { wholeList } from "#domain/common/page.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { KeyRecord } from "#domain/ports/access.ts";
@@ -35,15 +35,20 @@ function unknownScope(entry: string): DomainError {
   return new DomainError("VALIDATION_ERROR", `cannot accept ${field}: ${issue}${hint}`, { field, issue, faults });
 }
 
+function scopesOf(entry: string): readonly string[] {
+  const expanded = expandScopes([entry]);
+  if ("unknown" in expanded) throw unknownScope(entry);
+  return expanded.scopes;
+}
+
 function grantable(wanted: readonly string[], caller: Caller): readonly string[] {
-  const expanded = expandScopes(wanted);
-  if ("unknown" in expanded) throw unknownScope(expanded.unknown);
+  const scopes = [...new Set(checked(...[...new Set(wanted)].map((entry) => () => scopesOf(entry))).flat())];
   const granted = grantedTo(caller);
-  const [missing] = notCovered(granted, expanded.scopes);
+  const [missing] = notCovered(granted, scopes);
   if (missing !== undefined) {
     throw missingScope(missing, granted, `cannot grant ${missing}: this key does not have it itself`);
   }
-  return expanded.scopes;
+  return scopes;
 }
 
 /** The end of a new key, not after that of the caller; null for never. */
@@ -122,9 +127,11 @@ export function accessHandlers(ports: {
 
     createKey({ body, query }, context) {
       const caller = callerOf(context);
-      const scopes = grantable(body.scopes, caller);
-      const expiresAt = expiryFor(body.expires_at, caller, clock.now());
-      const certificate = certificateFor(body.client_cert_sha256, keyring);
+      const [scopes, expiresAt, certificate] = checked(
+        () => grantable(body.scopes, caller),
+        () => expiryFor(body.expires_at, caller, clock.now()),
+        () => certificateFor(body.client_cert_sha256, keyring),
+      );
       if (query.dry_run) return keyPlan(body.name, scopes);
       const { text, record } = keyring.create({ name: body.name, scopes, expiresAt, ...certificate });
       context.touched({

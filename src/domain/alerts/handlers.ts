@@ -1,7 +1,7 @@
 import { alertNames, type alerts, longestSilenceMs, type Silence } from "#contract/alerts.ts";
 import type { Handlers } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
-import { DomainError, invalid } from "#domain/common/error.ts";
+import { checked, DomainError, invalid } from "#domain/common/error.ts";
 import { wholeList } from "#domain/common/page.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { StoredSilence } from "#domain/ports/alerts.ts";
@@ -56,6 +56,14 @@ export function alertHandlers(ports: {
     return until;
   };
 
+  const silencedName = (alert: string | undefined, check: string | undefined): string => {
+    if (alert !== undefined && check !== undefined) throw invalid("check", "cannot stand beside alert");
+    const name = alert ?? check;
+    if (name === undefined) throw invalid("alert", "is missing: an alert, or a check in `check`");
+    if (check !== undefined && !checkIds().includes(check)) throw invalid("check", "is not the id of a health check");
+    return name;
+  };
+
   return {
     listAlerts() {
       const all = ports.alerts.list();
@@ -87,11 +95,10 @@ export function alertHandlers(ports: {
 
     silenceAlert({ body, query }, context) {
       const { alert, check, comment = "" } = body;
-      if (alert !== undefined && check !== undefined) throw invalid("check", "cannot stand beside alert");
-      const name = alert ?? check;
-      if (name === undefined) throw invalid("alert", "is missing: an alert, or a check in `check`");
-      if (check !== undefined && !checkIds().includes(check)) throw invalid("check", "is not the id of a health check");
-      const until = silenceEnd(body.until);
+      const [name, until] = checked(
+        () => silencedName(alert, check),
+        () => silenceEnd(body.until),
+      );
       if (silences.list().length >= maxSilences)
         throw new DomainError("CONFLICT", `cannot silence ${name}: there are ${maxSilences} silences (remove one)`);
       if (query.dry_run)

@@ -1,3 +1,4 @@
+import { maxFaults } from "#contract/error-body.ts";
 import type { ErrorCode } from "#contract/errors.ts";
 import { parseTimestamp } from "#contract/schema.ts";
 import { lowerFirst } from "#kernel/text.ts";
@@ -26,6 +27,53 @@ export const invalid = (
   issue: string,
   message = `cannot accept ${field}: ${lowerFirst(issue)}`,
 ): DomainError => new DomainError("VALIDATION_ERROR", message, { field, issue });
+
+const isFault = (error: unknown): error is DomainError =>
+  error instanceof DomainError && error.code === "VALIDATION_ERROR";
+
+const faultsIn = ({ details = {} }: DomainError): readonly unknown[] => {
+  const { field, issue, faults } = details;
+  return Array.isArray(faults) ? faults : [{ field, issue }];
+};
+
+/**
+ * Refuses an input once for all its faults: in the words of the first, with all in `details.faults`.
+ * @throws DomainError VALIDATION_ERROR, where there is one.
+ */
+export function refuseAll(given: readonly (DomainError | false | undefined)[]): void {
+  const found = given.filter((each) => each instanceof DomainError);
+  const [first] = found;
+  if (first === undefined) return;
+  if (found.length === 1) throw first;
+  const distinct = new Map(found.flatMap(faultsIn).map((fault) => [JSON.stringify(fault), fault]));
+  const faults = [...distinct.values()].slice(0, maxFaults);
+  throw new DomainError(first.code, first.message, { ...first.details, faults }, first.cause);
+}
+
+type Made<T extends readonly (() => unknown)[]> = { readonly [K in keyof T]: ReturnType<T[K]> };
+
+/**
+ * Makes the parts of an input, each of which may be refused, and names the faults of all of them.
+ * @returns what each part has made.
+ * @throws DomainError: that of the first part that throws; of VALIDATION_ERROR with the faults of the parts behind it.
+ */
+export function checked<const T extends readonly (() => unknown)[]>(...parts: T): Made<T> {
+  const faults: DomainError[] = [];
+  const made = parts.map((part) => {
+    try {
+      return part();
+    } catch (error) {
+      if (isFault(error)) {
+        if (faults.push(error) === maxFaults) refuseAll(faults);
+      }
+      // What else is in the way is not told before the request is right.
+      else if (faults.length === 0 || !(error instanceof DomainError)) throw error;
+      return undefined;
+    }
+  });
+  refuseAll(faults);
+  return made as Made<T>;
+}
 
 export const unknownCheck = (id: string): DomainError =>
   new DomainError("NOT_FOUND", `cannot find the check ${id}: it does not exist, or it is switched off`, {

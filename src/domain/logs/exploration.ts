@@ -1,13 +1,13 @@
 import { logBuckets, logContextLimit, logFacetLimit, logTemplateLimit } from "#contract/limits.ts";
-import { isLogFacet, type LogFacets, logFacets } from "#contract/log-exploration.ts";
+import { isLogFacet, type LogFacet, type LogFacets, logFacets } from "#contract/log-exploration.ts";
 import type { logs } from "#contract/logs.ts";
 import type { Context, Handlers } from "#contract/operation.ts";
-import { DomainError, invalid } from "#domain/common/error.ts";
+import { checked, DomainError, invalid, refuseAll } from "#domain/common/error.ts";
 import type { notShown } from "#domain/common/not-shown.ts";
 import type { JournalExploration, JournalLists, ListedEntries, LogFilters } from "#domain/ports/journal.ts";
 import { defined } from "#kernel/values.ts";
 import type { LogReader, Reading } from "./reader.ts";
-import { isCursor, momentText, namesOf, readMoment } from "./window.ts";
+import { momentText, namesOf, readMoment, requireCursor } from "./window.ts";
 
 type Exploring = "getLogHistogram" | "getLogFacets" | "getLogTemplates" | "getLogContext";
 
@@ -46,17 +46,28 @@ interface ExplorationPorts {
   readonly lackOf: LackOf;
 }
 
-/** @throws DomainError for what is not a moment. */
+/** @throws DomainError for what is no moment. */
+function comparedWith(compare: string | undefined): number | "boot" | undefined {
+  if (compare === undefined || compare === "boot") return compare;
+  const moment = readMoment(compare);
+  if (moment !== undefined) return moment;
+  throw invalid("compare", "Must be boot, or an RFC 3339 time such as 2026-01-31T12:00:00Z");
+}
+
+/** @throws DomainError for fields that are no facets. */
+function facetsIn(text: string | undefined): readonly LogFacet[] {
+  const named = text?.split(",") ?? logFacets;
+  if (named.every(isLogFacet)) return [...new Set(named)];
+  throw invalid("fields", `Must be some of ${logFacets.join(", ")}, separated by commas`);
+}
+
+/** @throws DomainError for the boot of a journal without entries. */
 async function momentOf(
-  compare: string,
+  compare: number | "boot",
   listed: ListedEntries,
   { reader, journal, reading }: Pick<ExplorationPorts, "reader" | "journal"> & { readonly reading: Reading },
 ): Promise<number> {
-  if (compare !== "boot") {
-    const moment = readMoment(compare);
-    if (moment !== undefined) return moment;
-    throw invalid("compare", "Must be boot, or an RFC 3339 time such as 2026-01-31T12:00:00Z");
-  }
+  if (compare !== "boot") return compare;
   const boots = await reader.ask((signal) => journal.boots(listed, signal), reading);
   const last = boots.at(-1);
   if (last !== undefined) return last.first;
@@ -99,11 +110,10 @@ export function explorationHandlers(ports: ExplorationPorts): Pick<Handlers<type
     },
 
     async getLogFacets({ query }, context) {
-      const filters = filtersOf(query, context);
-      const named = query.fields?.split(",") ?? logFacets;
-      const fields = [...new Set(named.filter(isLogFacet))];
-      if (!named.every(isLogFacet))
-        throw invalid("fields", `Must be some of ${logFacets.join(", ")}, separated by commas`);
+      const [filters, fields] = checked(
+        () => filtersOf(query, context),
+        () => facetsIn(query.fields),
+      );
       const question = { ...filters, fields, limit: query.limit ?? logFacetLimit.default };
       const { facets, total } = await count(filters, (signal) => journal.facets(question, signal), context);
       return {
@@ -115,11 +125,16 @@ export function explorationHandlers(ports: ExplorationPorts): Pick<Handlers<type
     },
 
     async getLogTemplates({ query }, context) {
-      const { compare, status, limit = logTemplateLimit.default } = query;
-      if (compare === undefined && status !== undefined) throw invalid("status", "Must be given together with compare");
+      const { status, limit = logTemplateLimit.default } = query;
+      const isLone = query.compare === undefined && status !== undefined;
+      const [, compare, filters] = checked(
+        () => refuseAll([isLone && invalid("status", "Must be given together with compare")]),
+        () => comparedWith(query.compare),
+        () => filtersOf(query, context),
+      );
       const reading = { reader, journal, reading: readingOf(context) };
       const splitAt = compare === undefined ? undefined : await momentOf(compare, listedOf(query, context), reading);
-      const question = { ...filtersOf(query, context), limit, splitAt, status };
+      const question = { ...filters, limit, splitAt, status };
       const found = await count(question, (signal) => journal.templates(question, signal), context);
       const { templates, distinct, other, total } = found;
       return {
@@ -139,7 +154,7 @@ export function explorationHandlers(ports: ExplorationPorts): Pick<Handlers<type
 
     async getLogContext({ query }, context) {
       const { cursor, before = logContextLimit.default, after = logContextLimit.default } = query;
-      if (!isCursor(cursor)) throw invalid("cursor", "Must be the cursor of a log entry");
+      requireCursor("cursor", cursor);
       const fields = query.fields === undefined ? undefined : namesOf(query.fields);
       const question = { cursor, before, after, ...listedOf({ namespace: "*", ...query }, context), fields };
       const found = await reader.ask((signal) => journal.context(question, signal), readingOf(context));

@@ -1,12 +1,12 @@
 import type { logs } from "#contract/logs.ts";
 import { ByteStream, type Context, type Handlers } from "#contract/operation.ts";
-import { DomainError, invalid } from "#domain/common/error.ts";
+import { checked, DomainError } from "#domain/common/error.ts";
 import type { ExportPart, ExportQuery, JournalExport, JournalLists, LogFilters } from "#domain/ports/journal.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { AskedFilters } from "./exploration.ts";
 import { journalMissing } from "./live-feed.ts";
 import type { LogReader, Reading } from "./reader.ts";
-import { isCursor } from "./window.ts";
+import { requireCursor } from "./window.ts";
 
 const mediaTypes = {
   journal: "application/vnd.fdo.journal",
@@ -110,8 +110,11 @@ export function exportHandlers(ports: {
   return {
     async exportLogs({ query }, context) {
       const { cursor, format = "journal", all = false } = query;
-      if (cursor !== undefined && !isCursor(cursor)) throw invalid("cursor", "Must be the cursor of a log entry");
-      const asked = { ...filtersOf(query, context), format, all, cursor, position: undefined };
+      const [, filters] = checked(
+        () => requireCursor("cursor", cursor),
+        () => filtersOf(query, context),
+      );
+      const asked = { ...filters, format, all, cursor, position: undefined };
       return Promise.resolve(new ByteStream(mediaTypes[format], partsOf(asked, readingOf(context))));
     },
   };

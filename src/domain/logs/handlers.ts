@@ -1,7 +1,7 @@
 import { logQueryLimit } from "#contract/limits.ts";
 import type { logs } from "#contract/logs.ts";
 import type { Caller, Context, Handlers } from "#contract/operation.ts";
-import { invalid, missingScope } from "#domain/common/error.ts";
+import { checked, invalid, missingScope, refuseAll } from "#domain/common/error.ts";
 import { notShown } from "#domain/common/not-shown.ts";
 import type {
   JournalExploration,
@@ -18,7 +18,7 @@ import { checkExpression } from "./expression.ts";
 import { listHandlers } from "./lists.ts";
 import type { LogReader } from "./reader.ts";
 import { canonicalUnit, isWithin } from "./unit-pattern.ts";
-import { isCursor, logWindow, namesOf } from "./window.ts";
+import { logWindow, namesOf, requireCursor } from "./window.ts";
 
 /** Asking for the least severe means all entries, also those without a severity, as with `journalctl -p`. */
 const leastSevere = 7;
@@ -48,7 +48,7 @@ export function logsHandlers(ports: {
     { unit = [], units = [] }: Readonly<Partial<Record<"unit" | "units", string | readonly string[]>>>,
     caller: Caller | undefined,
   ): readonly string[] | undefined {
-    const named = [unit, units].flat().map(canonicalUnit);
+    const named = checked(...[unit, units].flat().map((each) => () => canonicalUnit(each)));
     const wanted = named.length === 0 ? undefined : named;
     const granted = caller === undefined ? [] : unitsOf(caller);
     if (granted === "all") return wanted;
@@ -65,14 +65,16 @@ export function logsHandlers(ports: {
     return { units, namespace: query.namespace ?? (units === undefined ? undefined : "*") };
   };
 
-  const filtersOf = (query: AskedFilters & Parameters<typeof logWindow>[0], context: Context): LogFilters => ({
-    ...listedOf(query, context),
-    ...logWindow(query, clock.now()),
-    priority: query.priority === leastSevere ? undefined : query.priority,
-    identifier: query.identifier,
-    boot: query.boot === undefined ? undefined : parseBoot(query.boot),
-    grep: query.grep === undefined ? undefined : checkExpression(query.grep),
-  });
+  const filtersOf = (query: AskedFilters & Parameters<typeof logWindow>[0], context: Context): LogFilters => {
+    const [listed, window, boot, grep] = checked(
+      () => listedOf(query, context),
+      () => logWindow(query, clock.now()),
+      () => (query.boot === undefined ? undefined : parseBoot(query.boot)),
+      () => (query.grep === undefined ? undefined : checkExpression(query.grep)),
+    );
+    const priority = query.priority === leastSevere ? undefined : query.priority;
+    return { ...listed, ...window, priority, identifier: query.identifier, boot, grep };
+  };
 
   /** An answer without entries says where there is no journal that could have any. */
   const lackOf: LackOf = async (isEmpty, listed, context) => {
@@ -90,12 +92,13 @@ export function logsHandlers(ports: {
 
     async listLogs({ query }, context) {
       const { cursor, entry, offset = 0 } = query;
-      for (const [field, value] of Object.entries({ cursor, entry })) {
-        if (value !== undefined && !isCursor(value)) throw invalid(field, "Must be the cursor of a log entry");
-      }
-      if (entry === undefined && query.offset !== undefined)
-        throw invalid("offset", "Must be given together with entry");
-      const filters = filtersOf(query, context);
+      const isLone = entry === undefined && query.offset !== undefined;
+      const [, , , filters] = checked(
+        () => requireCursor("cursor", cursor),
+        () => requireCursor("entry", entry),
+        () => refuseAll([isLone && invalid("offset", "Must be given together with entry")]),
+        () => filtersOf(query, context),
+      );
       const request = {
         ...filters,
         // A cursor names its entry whatever namespace that is of.

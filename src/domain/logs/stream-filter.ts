@@ -1,6 +1,6 @@
 import { namespacePattern } from "#contract/log-entry.ts";
 import { priorityNumbers } from "#contract/streams.ts";
-import { invalid, missingScope } from "#domain/common/error.ts";
+import { checked, invalid, missingScope } from "#domain/common/error.ts";
 import type { ListedEntries, LiveEntry } from "#domain/ports/journal.ts";
 import { isRecord } from "#kernel/values.ts";
 import { checkExpression } from "./expression.ts";
@@ -69,15 +69,18 @@ export interface FilterChange {
   readonly grep?: unknown;
 }
 
+const changed = <T>(before: T | undefined, value: unknown, parse: (value: unknown) => T): T | undefined =>
+  value === undefined ? before : value === null ? undefined : parse(value);
+
 /** Applies a change. @throws DomainError VALIDATION_ERROR for a malformed member, FORBIDDEN for a unit that the key may not see. */
 export function changeFilter(filter: LogFilter, change: FilterChange, sight: Sight): LogFilter {
-  const { unit, priority, grep, namespace } = change;
-  return {
-    unit: unit === undefined ? filter.unit : unit === null ? undefined : parseUnit(unit, sight),
-    priority: priority === undefined ? filter.priority : priority === null ? undefined : parsePriority(priority),
-    grep: grep === undefined ? filter.grep : grep === null ? undefined : parseGrep(grep),
-    namespace: namespace === undefined ? filter.namespace : namespace === null ? undefined : parseNamespace(namespace),
-  };
+  const [unit, priority, grep, namespace] = checked(
+    () => changed(filter.unit, change.unit, (value) => parseUnit(value, sight)),
+    () => changed(filter.priority, change.priority, parsePriority),
+    () => changed(filter.grep, change.grep, parseGrep),
+    () => changed(filter.namespace, change.namespace, parseNamespace),
+  );
+  return { unit, priority, grep, namespace };
 }
 
 /** The change in a message of the client. @throws DomainError VALIDATION_ERROR. */

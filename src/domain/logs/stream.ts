@@ -1,7 +1,7 @@
 import type { Caller } from "#contract/operation.ts";
 import type { StreamClient, StreamHandlers, streams } from "#contract/streams.ts";
 import { closeCodes } from "#contract/streams.ts";
-import { invalid } from "#domain/common/error.ts";
+import { checked } from "#domain/common/error.ts";
 import { type Grep, type Journal, JournalUnavailable, type LiveEntry } from "#domain/ports/journal.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { type CatchUpPorts, catchUp, clearGrep } from "./catch-up.ts";
@@ -16,7 +16,7 @@ import {
   type LiveGroup,
 } from "./live-groups.ts";
 import { changeFilter, type LogFilter, listedBy, noFilter, readFilterMessage } from "./stream-filter.ts";
-import { isCursor } from "./window.ts";
+import { requireCursor } from "./window.ts";
 
 export interface LogStreamPorts {
   readonly journal: Pick<Journal, "follow" | "missing">;
@@ -197,9 +197,11 @@ export function createLogStream(ports: LogStreamPorts): {
 
   return {
     open({ cursor, ...query }, caller) {
-      if (cursor !== undefined && !isCursor(cursor)) throw invalid("cursor", "Must be the cursor of a log entry");
       const sight = { units: unitsOf(caller), scopes: caller.scopes };
-      const filter = changeFilter(noFilter, query, sight);
+      const [, filter] = checked(
+        () => requireCursor("cursor", cursor),
+        () => changeFilter(noFilter, query, sight),
+      );
       if (cursor === undefined) laneOf(shared, { filter }).feed.wake();
       const apart = { lane: undefined, group: undefined, catchingUp: undefined, restsAt: undefined };
       return (session) => attach(shared, { session, owner: caller.keyId, sight, filter, ...apart }, cursor);

@@ -84,8 +84,13 @@ const parts: Readonly<Record<string, RegExp>> = {
   x: /^[0-9a-f]{1,16}$/i,
 };
 
+/** @throws DomainError for a text that is no cursor of journald. */
+export function requireCursor(field: "cursor" | "entry", text: string | undefined): void {
+  if (text !== undefined && !isCursor(text)) throw invalid(field, "Must be the cursor of a log entry");
+}
+
 /** Whether a text is a cursor of journald, with all six parts. */
-export function isCursor(text: string): boolean {
+function isCursor(text: string): boolean {
   const given = text.split(";").map((part) => [part.slice(0, 1), part] as const);
   const byName = new Map(given);
   const names = Object.keys(parts);

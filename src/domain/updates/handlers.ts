@@ -1,7 +1,7 @@
 import type { Context, Handlers, Plan } from "#contract/operation.ts";
 import type { Accepted } from "#contract/operation-entry.ts";
 import type { UpdateCheck, updates } from "#contract/updates.ts";
-import { DomainError, invalid } from "#domain/common/error.ts";
+import { DomainError, invalid, refuseAll } from "#domain/common/error.ts";
 import { notShown } from "#domain/common/not-shown.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import {
@@ -224,6 +224,10 @@ function staleHandlers({
   };
 }
 
+const withoutSecurity = ({ name }: Pick<PackageManager, "name">): DomainError =>
+  invalid("security_only", `${name} does not distinguish security updates from others`);
+const withoutSnapshot = (): DomainError => invalid("guard", "A guarded update needs a snapshot to return to");
+
 /** What has changed since a snapshot. */
 function comparisons(host: FindHost): Pick<Handlers<typeof updates>, "diffSnapshot" | "diffSnapshotFile"> {
   return {
@@ -299,9 +303,8 @@ export function updatesHandlers(ports: {
       const { guard = false, restart_stale: restartsStale = false } = body;
       const { create_snapshot: snapshot = ports.takesSnapshot } = body;
       const takesSnapshot = snapshot !== false;
-      if (isSecurityOnly && !manager.knowsSecurity)
-        throw invalid("security_only", `${manager.name} does not distinguish security updates from others`);
-      if (guard && !takesSnapshot) throw invalid("guard", "A guarded update needs a snapshot to return to");
+      const lacksSecurity = isSecurityOnly && !manager.knowsSecurity;
+      refuseAll([lacksSecurity && withoutSecurity(manager), guard && !takesSnapshot && withoutSnapshot()]);
       const request: UpdateRequest = { type, isSecurityOnly, names };
       const input: ApplyInput = {
         request,

@@ -1,6 +1,6 @@
 import type { Context, Handlers, Input, Plan } from "#contract/operation.ts";
 import type { PackageHolds, packageHolds } from "#contract/package-holds.ts";
-import { DomainError, invalid } from "#domain/common/error.ts";
+import { checked, DomainError, invalid } from "#domain/common/error.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { InstalledPackage, PackageManager } from "#domain/ports/packages.ts";
@@ -19,14 +19,14 @@ const keyOf = ({ name, architecture }: Pick<InstalledPackage, "name" | "architec
 
 /** The installed packages that are named, each once; of a kernel there may be several versions. @throws DomainError for a name of none. */
 function installedBy(names: readonly string[], installed: readonly InstalledPackage[], doing: string) {
-  const chosen = new Map<string, InstalledPackage>();
-  for (const name of names) {
+  const named = (name: string): readonly InstalledPackage[] => {
     const found = installed.filter((each) => each.name === name || keyOf(each) === name);
     const issue = `${name} is not installed`;
     if (found.length === 0) throw invalid("packages", issue, `cannot ${doing}: ${issue}`);
-    for (const each of found) chosen.set(`${keyOf(each)} ${each.version}`, each);
-  }
-  return [...chosen.values()];
+    return found;
+  };
+  const chosen = checked(...names.map((name) => () => named(name))).flat();
+  return [...new Map(chosen.map((each) => [`${keyOf(each)} ${each.version}`, each])).values()];
 }
 
 interface Wanted {

@@ -1,5 +1,5 @@
 import { Ajv, type AnySchemaObject, type ErrorObject, type SchemaObject, type ValidateFunction } from "ajv";
-import type { InputFault } from "#contract/error-body.ts";
+import { type InputFault, maxFaults } from "#contract/error-body.ts";
 import { ownSchemas, parseTimestamp } from "#contract/schema.ts";
 import { describeSchemaFault } from "#contract/schema-fault.ts";
 import { DomainError } from "#domain/common/error.ts";
@@ -18,7 +18,6 @@ const ajv = new Ajv({ ...options, allErrors: false });
 /** For input that was refused already: it costs memory for each fault. */
 const thorough = new Ajv({ ...options, allErrors: true });
 
-const maxFaults = 32;
 /** Values in a body of which all faults are looked for; of larger ones only the first is named. */
 const maxInspected = 2_000;
 

@@ -8,7 +8,7 @@ import {
   type systemMetricRows,
   systemMetrics,
 } from "#contract/system-metrics.ts";
-import { invalid, readTime } from "#domain/common/error.ts";
+import { checked, invalid, readTime } from "#domain/common/error.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { isLackedBy } from "./figures.ts";
 import type { MetricSampler } from "./sampler.ts";
@@ -30,10 +30,18 @@ function rounded(values: readonly number[], digits: number): (number | null)[] {
 /** @throws DomainError */
 function namesIn(text: string | undefined): readonly SystemMetricName[] {
   if (text === undefined) return systemMetricNames;
-  return [...new Set(text.split(","))].map((name) => {
+  const named = (name: string): SystemMetricName => {
     if (isSystemMetric(name)) return name;
     throw invalid("names", `There is no series ${name}`);
-  });
+  };
+  return checked(...[...new Set(text.split(","))].map((name) => () => named(name)));
+}
+
+/** @throws DomainError */
+function beginningOf(text: string | undefined, nowMs: number): number {
+  const sinceMs = text === undefined ? nowMs - hourMs : readTime("since", text);
+  if (sinceMs > nowMs) throw invalid("since", "Must not be later than now");
+  return sinceMs;
 }
 
 export function systemMetricHandlers(ports: {
@@ -44,9 +52,10 @@ export function systemMetricHandlers(ports: {
   return {
     getSystemMetrics({ query }): SystemMetrics {
       const nowMs = clock.now();
-      const names = namesIn(query.names);
-      const sinceMs = query.since === undefined ? nowMs - hourMs : readTime("since", query.since);
-      if (sinceMs > nowMs) throw invalid("since", "Must not be later than now");
+      const [names, sinceMs] = checked(
+        () => namesIn(query.names),
+        () => beginningOf(query.since, nowMs),
+      );
       const { points = systemMetricPoints.default } = query;
       const found = sampler.series.read(names, { sinceMs, nowMs, points });
       const missing = names.flatMap((name) =>
