@@ -125,6 +125,6 @@ describe("apt, inspected for faults,", () => {
     const exec: Exec = () =>
       Promise.resolve({ exitCode: 100, stdout: "", stderr: "E: The package cache is corrupted\n", truncated: false });
     const states = apt.open({ needsReboot, exec, clock: createFakeClock(), paths: files });
-    await expect(states.faults(signal)).rejects.toThrow("cannot ask apt: The package cache is corrupted");
+    await expect(states.faults(signal)).rejects.toThrow("apt refuses to answer: The package cache is corrupted");
   });
 });
