@@ -142,7 +142,7 @@ export const parts: readonly Part[] = [
     name: "interface",
     proves: "every status of every operation, fuzzed requests, clients that generators make, hostile text, proxies",
     directories: ["src/contract", "src/transports", "src/client"],
-    minutes: 7,
+    minutes: 6,
     commands: [
       long(
         "api/audit-answers",
