@@ -66,13 +66,7 @@ const shell = async (host: Host, line: string): Promise<string> => (await host.e
 const recipes = (version: string) => [at("editor", version), at("library", version, { place: "security" })];
 const frame = (page: Page, name: string): FrameLocator =>
   page.frameLocator(`iframe[name='cockpit1:localhost/${name}']`);
-const planned = (page: Page): Locator =>
-  page
-    .getByRole("dialog")
-    .filter({ has: page.getByText("What will be done", { exact: true }) })
-    .last();
-
-const done = (page: Page): Promise<void> => page.getByRole("dialog").locator(".hint.ok").last().waitFor();
+const planned = (page: Page): Locator => page.getByRole("dialog").last();
 
 /** Carries out the plan that is shown. */
 async function carryOut(page: Page, hand: Hand, label: string): Promise<void> {
@@ -147,7 +141,7 @@ const jobs: readonly Job[] = [
         page.getByRole("row").filter({ hasText: "Disk space" }).getByRole("button", { name: "Fix", exact: true }),
       );
       await carryOut(page, hand, "Fix");
-      await done(page);
+      await planned(page).locator(".hint.ok").waitFor();
     },
     cockpit: "its pages show how full a file system is, and remove nothing",
   },
@@ -159,7 +153,7 @@ const jobs: readonly Job[] = [
       await hand.choose(page.getByRole("row").filter({ hasText: "runaway.service" }).getByRole("link").first());
       await hand.choose(page.getByRole("dialog").getByRole("button", { name: "End", exact: true }));
       await carryOut(page, hand, "End");
-      await done(page);
+      await planned(page).locator(".hint.ok").waitFor();
     },
     cockpit: "it has no list of processes",
   },
