@@ -5,10 +5,10 @@ import { missingRequirements } from "../../test/host/requirements.ts";
 import { startBrowser, whyNoBrowser } from "../browser-page.ts";
 import { type CockpitHost, withCockpitHost } from "../cockpit-host.ts";
 import { bigJournal, whyNoLogRows } from "../log-queries.ts";
-import { compareAll, type Line, type Row, type RowOptions, type Subject } from "../row.ts";
+import { compareAll, type Line, type Row, type RowOptions, type Subject, type Unit } from "../row.ts";
 
 const entries = 1_000_000;
-const unit = "redis.service";
+const service = "redis.service";
 /** Before the oldest entry. */
 const since = "2025-01-01";
 const timeoutMs = 120_000;
@@ -17,15 +17,13 @@ const settleMs = 5_000;
 const viewport = { width: 1280, height: 800 };
 
 const peer = "the logs page of Debian's Cockpit";
-const [bytes, first, errors] = [
-  { work: "the console's logs page in Chromium, first visit: bytes of all that comes", peer, unit: "KiB" },
-  { work: "the same visit: until the first entry is shown", peer, unit: "ms" },
-  {
-    work: "the errors of one unit among a million entries, by their address: until the newest is shown",
-    peer,
-    unit: "ms",
-  },
-].map((subject) => ({ ...subject, judged: "ours/peer" })) as unknown as readonly [Subject, Subject, Subject];
+const subjectOf = (work: string, unit: Unit): Subject => ({ work, peer, unit, judged: "ours/peer" });
+const bytes = subjectOf("the console's logs page in Chromium, first visit: bytes of all that comes", "KiB");
+const first = subjectOf("the same visit: until the first entry is shown", "ms");
+const errors = subjectOf(
+  "the errors of one unit among a million entries, by their address: until the newest is shown",
+  "ms",
+);
 
 interface Visit {
   readonly kib: number;
@@ -88,7 +86,7 @@ async function measureOn(host: CockpitHost, browser: Browser, options: RowOption
       return message === "…" ? undefined : message;
     },
     logs: "/console/logs",
-    errorsOfUnit: `/console/logs?unit=${unit}&priority=3&range=all`,
+    errorsOfUnit: `/console/logs?unit=${service}&priority=3&range=all`,
   };
   const cockpit: Side = {
     context: await newContext(browser, host.signInToCockpit),
@@ -98,7 +96,7 @@ async function measureOn(host: CockpitHost, browser: Browser, options: RowOption
         .querySelector<HTMLIFrameElement>("iframe[name='cockpit1:localhost/system/logs']")
         ?.contentDocument?.querySelector(".cockpit-log-message")?.textContent,
     logs: "/system/logs",
-    errorsOfUnit: `/system/logs#/?priority=err&service=${unit}&since=${since}`,
+    errorsOfUnit: `/system/logs#/?priority=err&service=${service}&since=${since}`,
   };
   const found = { ours: "", peer: "" };
   const errorsOf = async (name: "ours" | "peer"): Promise<readonly number[]> => {

@@ -147,7 +147,8 @@ const jobs: readonly Job[] = [
   },
   {
     name: "stop a runaway process",
-    prepare: ({ host }) => shell(host, "systemd-run --unit runaway sh -c 'while :; do :; done'"),
+    // It has run for longer than a list of processes is good for.
+    prepare: ({ host }) => shell(host, "systemd-run --unit runaway sh -c 'while :; do :; done'; sleep 2"),
     async ours(page, hand) {
       await hand.choose(page.getByRole("navigation").getByRole("link", { name: "Processes" }));
       await hand.choose(page.getByRole("row").filter({ hasText: "runaway.service" }).getByRole("link").first());

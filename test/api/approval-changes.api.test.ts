@@ -1,25 +1,12 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createFakeApprovalStore } from "../fakes/approval-store.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { all, approvalOf, decide, look, proposingScopes, waiting } from "./approvals.ts";
 import { reasonOf, send, type TestRequest } from "./harness.ts";
-import {
-  changedOf,
-  type MutableService,
-  type MutationName,
-  prepareMutation,
-  startMutableService,
-} from "./mutations.ts";
+import { createMutableServices } from "./mutable-services.ts";
+import { changedOf, type MutableService, type MutationName, prepareMutation } from "./mutations.ts";
 
-const services: MutableService[] = [];
-const start = async (overrides: Parameters<typeof startMutableService>[0] = {}): Promise<MutableService> => {
-  const service = await startMutableService(overrides);
-  services.push(service);
-  return service;
-};
-afterEach(async () => {
-  for (const { app } of services.splice(0)) await app.close();
-});
+const start = createMutableServices();
 
 const movable = waiting.flatMap(([name, operation]) => {
   const change = changedOf(name);

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Approval } from "#contract/approvals.ts";
 import { scopes } from "#contract/scopes.ts";
 import { createFakeApprovalStore } from "../fakes/approval-store.ts";
@@ -18,23 +18,16 @@ import {
   waiting,
 } from "./approvals.ts";
 import { reasonOf, send, type TestRequest } from "./harness.ts";
-import { type MutableService, prepareMutation, startMutableService } from "./mutations.ts";
+import { createMutableServices } from "./mutable-services.ts";
+import { type MutableService, prepareMutation } from "./mutations.ts";
 
-const services: MutableService[] = [];
-const start = async (overrides: Parameters<typeof startMutableService>[0] = {}): Promise<MutableService> => {
-  const service = await startMutableService(overrides);
-  services.push(service);
-  return service;
-};
-afterEach(async () => {
-  for (const { app } of services.splice(0)) await app.close();
-});
+const start = createMutableServices();
 
 /** Entries of a mutation that changed something, as those who read the audit log tell them from proposals. */
 const doneBy = ({ audit }: MutableService, name: string) =>
   audit.entries.filter((each) => each.operation === name && !each.dry_run && each.status !== 202);
 
-/** Without those that were refused, as for want of a plan. */
+/** Without those that were refused, such as those without a plan. */
 const okBy = (service: MutableService, name: string) => doneBy(service, name).filter(({ outcome }) => outcome === "ok");
 
 /** Waits for what goes on by itself. */

@@ -1,25 +1,12 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { ErrorBody } from "#contract/error-body.ts";
 import type { Operation, Plan } from "#contract/operation.ts";
 import { type Scope, scopes } from "#contract/scopes.ts";
 import { errorWith, reasonOf, send, sessionOf, type TestReply, type TestRequest } from "./harness.ts";
-import {
-  type MutableService,
-  type MutationName,
-  mutations,
-  prepareMutation,
-  startMutableService,
-} from "./mutations.ts";
+import { createMutableServices } from "./mutable-services.ts";
+import { type MutableService, type MutationName, mutations, prepareMutation } from "./mutations.ts";
 
-const services: MutableService[] = [];
-async function start(): Promise<MutableService> {
-  const service = await startMutableService();
-  services.push(service);
-  return service;
-}
-afterEach(async () => {
-  for (const { app } of services.splice(0)) await app.close();
-});
+const start = createMutableServices();
 
 type Headers = Readonly<Record<string, string>>;
 

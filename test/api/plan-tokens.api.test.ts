@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
 import { scopes } from "#contract/scopes.ts";
@@ -7,15 +7,8 @@ import { isRecord } from "#kernel/values.ts";
 import { createFakePlanSeals } from "../fakes/plan-seals.ts";
 import { callOf } from "./calls.ts";
 import { reasonOf, send, type TestReply, type TestRequest, turns } from "./harness.ts";
-import {
-  changedOf,
-  type MutableService,
-  type MutationName,
-  mutations,
-  prepareMutation,
-  resize,
-  startMutableService,
-} from "./mutations.ts";
+import { createMutableServices } from "./mutable-services.ts";
+import { changedOf, type MutableService, type MutationName, mutations, prepareMutation, resize } from "./mutations.ts";
 import { elevatedSession } from "./passkeys.ts";
 
 interface Plan {
@@ -24,15 +17,7 @@ interface Plan {
   readonly plan_expires_at: string;
 }
 
-const services: MutableService[] = [];
-const start = async (): Promise<MutableService> => {
-  const service = await startMutableService();
-  services.push(service);
-  return service;
-};
-afterEach(async () => {
-  for (const { app } of services.splice(0)) await app.close();
-});
+const start = createMutableServices();
 
 const dry = (request: TestRequest): TestRequest => ({ ...request, path: `${request.path}?dry_run=true` });
 const withToken = (request: TestRequest, token: string, headers: TestRequest["headers"] = {}): TestRequest => ({
@@ -247,8 +232,7 @@ describe("a plan", () => {
 
   it("is not carried out where its use cannot be recorded", async () => {
     const planSeals = createFakePlanSeals();
-    const service = await startMutableService({ planSeals });
-    services.push(service);
+    const service = await start({ planSeals });
     const request = { key: service.admin, ...(await prepareMutation(service, "restartService")) };
     const { plan_token: token } = await planOf(service, request);
     planSeals.fault = Object.assign(new Error("no space left on device"), { code: "ENOSPC", syscall: "write" });

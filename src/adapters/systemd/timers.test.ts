@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createTimers } from "./timers.ts";
 
-type Session = Parameters<typeof createTimers>[0];
+type Asked = Parameters<typeof createTimers>[0];
 
 it("timers that are unloaded between the list and the question hide no other", async () => {
   const rows = ["gone.timer", "kept.timer"].map((name) => [
@@ -27,8 +27,8 @@ it("timers that are unloaded between the list and the question hide no other", a
     }
     return member === "GetAll" ? properties[path] : "success";
   };
-  const call: Session["call"] = ({ member, path, body = [] }, read) =>
+  const call: Asked["call"] = ({ member, path, body = [] }, read) =>
     new Promise((resolve) => resolve(read([answerTo(member, path, body)])));
-  const timers = createTimers({ call, untilReady: () => Promise.resolve() } as unknown as Session);
+  const timers = createTimers({ call, untilReady: () => Promise.resolve() });
   expect((await timers.list())?.map(({ name, unit }) => [name, unit])).toEqual([["kept.timer", "kept.service"]]);
 });

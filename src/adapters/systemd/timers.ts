@@ -7,8 +7,10 @@ import type { Session } from "./session.ts";
 type Properties = Readonly<Record<string, unknown>>;
 const asProperties = ([value]: readonly unknown[]): Properties => (isRecord(value) ? value : {});
 
+type Asked = Pick<Session, "call" | "untilReady">;
+
 /** What a unit's properties say; a timer may start a unit of any kind. */
-async function unitOf({ call }: Session, name: string) {
+async function unitOf({ call }: Asked, name: string) {
   const path = await call(calls.loadUnit(name), ([value]) => text(value));
   const properties = await call(calls.getAll(path, unitInterface), asProperties);
   const kind = kindInterface(name);
@@ -20,7 +22,7 @@ async function unitOf({ call }: Session, name: string) {
   };
 }
 
-export function createTimers(session: Session): Timers {
+export function createTimers(session: Asked): Timers {
   const readTimer = async (name: string, path: string): Promise<readonly Timer[]> => {
     const timer = await session.call(calls.getAll(path, "org.freedesktop.systemd1.Timer"), asProperties);
     const unit = text(timer["Unit"]);
