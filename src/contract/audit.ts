@@ -79,6 +79,13 @@ const AuditListQuery = Options({
     description: "Only entries of this key.",
     examples: ["4Kd93hGa"],
   }),
+  target: Type.String({
+    minLength: 1,
+    maxLength: 256,
+    description:
+      "Only entries with this value in `target`: a unit, an id, a package. A service's entries are also found where the call left out `.service`.",
+    examples: ["nginx.service"],
+  }),
   outcome: Outcome,
   limit: Type.Integer({ ...auditListLimit, description: "Maximum entries." }),
   cursor: Type.String({

@@ -56,6 +56,7 @@ function createHost() {
           until: undefined,
           operation: undefined,
           keyId: undefined,
+          target: undefined,
           outcome: undefined,
           limit: 1000,
           cursor: undefined,

@@ -116,7 +116,7 @@ describe("GET /audit", () => {
     });
   });
 
-  it("is filtered by operation, key, outcome and time, and read on from a cursor", async () => {
+  it("is filtered by operation, key, target, outcome and time, and read on from a cursor", async () => {
     const other = service.key(["services:restart:cron.service"]);
     await restart();
     await service.clock.advance(60_000);
@@ -127,6 +127,7 @@ describe("GET /audit", () => {
     expect(await seqs("")).toEqual([4, 3, 2, 1]);
     expect(await seqs("?operation=restartService")).toEqual([3, 2, 1]);
     expect(await seqs(`?key_id=${other.slice(4, 12)}`)).toEqual([4, 3]);
+    expect(await seqs("?target=masked")).toEqual([2]);
     expect(await seqs("?outcome=refused")).toEqual([2]);
     expect(await seqs("?since=2026-01-01T00:01:00Z&operation=restartService")).toEqual([3, 2]);
     expect(await seqs("?until=2026-01-01T00:01:00Z")).toEqual([1]);

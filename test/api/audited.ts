@@ -25,6 +25,7 @@ const everything = {
   until: undefined,
   operation: undefined,
   keyId: undefined,
+  target: undefined,
   outcome: undefined,
   cursor: undefined,
 };

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
 import { checkMeanings } from "#contract/check-meanings.ts";
 import { eventually } from "../host/support/eventually.ts";
 import { describeOnHost } from "../host/support/session.ts";
@@ -41,11 +42,12 @@ describeOnHost(
         ],
         "napper.service": sleeper,
         "keyed.service": sleeper,
+        "asked.service": sleeper,
         "nightly.timer": ["[Timer]", "OnCalendar=*-*-* 03:00", "Unit=napper.service"],
         [longName.replace("@instance-0123456789", "@")]: sleeper,
       });
       await session.shell(
-        `systemctl start crashing napper keyed nightly.timer ${longName}; systemctl start mended || true`,
+        `systemctl start crashing napper keyed asked nightly.timer ${longName}; systemctl start mended || true`,
       );
       browser = await startBrowser(workspace);
       const { url, adminKey: key } = session.service;
@@ -131,6 +133,25 @@ describeOnHost(
         await page.keyboard.press("Escape");
         await dialog("keyed.service").waitFor({ state: "detached" });
         expect(await link.evaluate((element) => element === document.activeElement)).toBe(true);
+      });
+
+      it("say who restarted them, however much has been changed since", async () => {
+        const deploy = (await session.api.createKey({ body: { name: "deploy", scopes: ["services:restart"] } })) as {
+          key: string;
+        };
+        const { url } = session.service;
+        await createClient({ url, key: deploy.key }).restartService({ params: { name: "asked" }, body: {} });
+        for (let times = 0; times < 10; times += 1)
+          await session.api.reloadService({ params: { name: "napper.service" } });
+        await open.open("");
+        const change = page.getByText("restart service: asked (deploy)");
+        await page.getByText("reload service: napper.service (").first().waitFor();
+        expect(await change.count()).toBe(0);
+        await page.getByRole("button", { name: /^Show \d+ older$/ }).click();
+        await change.waitFor();
+        await open.open("services?unit=asked.service");
+        await dialog("asked.service").getByText("restart service: asked (deploy)").waitFor();
+        await dialog("asked.service").getByText("napper").waitFor({ state: "detached" });
       });
 
       it("that sessions depend on are restarted once the risk is confirmed below the plan", async () => {

@@ -39,7 +39,7 @@ export function createFakeAuditLog(left: readonly BegunCall[] = []): FakeAuditLo
       entries.push(entry);
       onWritten?.();
     },
-    list({ since = -Infinity, until = Infinity, operation, keyId, outcome, limit, cursor }) {
+    list({ since = -Infinity, until = Infinity, operation, keyId, target, outcome, limit, cursor }) {
       if (log.unreadable !== undefined) return Promise.reject(new AuditUnavailable(log.unreadable));
       const end = cursor === undefined ? entries.length : Number(cursor.split("-")[1]);
       if (end > entries.length) return Promise.reject(new AuditQueryRefused("cursor", "Leads nowhere"));
@@ -49,6 +49,7 @@ export function createFakeAuditLog(left: readonly BegunCall[] = []): FakeAuditLo
         .filter(({ time }) => Date.parse(time) >= since && Date.parse(time) < until)
         .filter((entry) => operation === undefined || entry.operation === operation)
         .filter((entry) => keyId === undefined || entry.key_id === keyId)
+        .filter((entry) => target === undefined || Object.values(entry.target).includes(target))
         .filter((entry) => outcome === undefined || entry.outcome === outcome)
         .reverse();
       const page = wanted.slice(0, limit);

@@ -52,7 +52,14 @@ function openReal(stateDir = newStateDir(), maxBytes = 16 * 1024 * 1024) {
 
 const signal = new AbortController().signal;
 const everything: AuditQuery = {
-  ...{ since: undefined, until: undefined, operation: undefined, keyId: undefined, outcome: undefined },
+  ...{
+    since: undefined,
+    until: undefined,
+    operation: undefined,
+    keyId: undefined,
+    target: undefined,
+    outcome: undefined,
+  },
   ...{ limit: 100, cursor: undefined },
 };
 
@@ -96,6 +103,19 @@ describe.each([
     expect(await found(log, { outcome: "refused" })).toEqual([all[2]]);
     expect(await found(log, { since: startMs + 120_000, until: startMs + 240_000 })).toEqual([all[1], all[2]]);
     expect(await found(log, { operation: "one", keyId: "alice", outcome: "failed" })).toEqual([]);
+  });
+
+  it("is filtered by what an entry is about, whole values, with or without the suffix of a service", async () => {
+    const log = open();
+    const about = [{ name: "nginx" }, { name: "nginx.service" }, { name: "nginx.socket" }, { id: 'größe "x"' }, {}];
+    for (const [at, target] of about.entries()) log.record(entry("one", at, { target }));
+    const seqs = async (target: string) => (await found(log, { target })).map(([seq]) => seq);
+    expect(await seqs("nginx.service")).toEqual([2, 1]);
+    expect(await seqs("nginx")).toEqual([1]);
+    expect(await seqs("nginx.socket")).toEqual([3]);
+    expect(await seqs("ngin")).toEqual([]);
+    expect(await seqs("name")).toEqual([]);
+    expect(await seqs('größe "x"')).toEqual([4]);
   });
 
   it("is read on from a cursor, also when there are new entries by then", async () => {

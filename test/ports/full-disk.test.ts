@@ -131,7 +131,14 @@ describe.skipIf(!isMounted)("on a full disk,", () => {
     const { broken, notes, last } = await verifyAudit(log.folder, []);
     expect([broken, last]).toEqual([undefined, log.head()]);
     expect(notes.length).toBeLessThan(2);
-    const query = { since: undefined, until: undefined, keyId: undefined, outcome: undefined, cursor: undefined };
+    const query = {
+      since: undefined,
+      until: undefined,
+      keyId: undefined,
+      target: undefined,
+      outcome: undefined,
+      cursor: undefined,
+    };
     const wanted = { ...query, operation: "restartService", limit: 1000 };
     const { entries, unreadable } = await log.list(wanted, new AbortController().signal);
     // None was lost: those without room were kept and written when there was some.

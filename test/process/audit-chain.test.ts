@@ -62,6 +62,7 @@ const everything: AuditQuery = {
   until: undefined,
   operation: undefined,
   keyId: undefined,
+  target: undefined,
   outcome: undefined,
   limit: 1000,
   cursor: undefined,

@@ -57,6 +57,13 @@ const wantedOf = ({ operation, keyId, outcome }: AuditQuery) =>
     ] as const
   ).filter(([, value]) => value !== undefined);
 
+const serviceSuffix = ".service";
+const isAbout = (target: string) => (value: string) => value === target || value + serviceSuffix === target;
+
+/** What the line of an entry about this has to contain, in the characters of {@link Line}. */
+const needleOf = (target: string): string =>
+  Buffer.from(JSON.stringify(target.replace(/\.service$/, "")).slice(0, -1)).toString("latin1");
+
 const beginningOfEntry = '{"seq":';
 const timeMember = '","time":"';
 const leastTimeOffset = 70;
@@ -71,11 +78,14 @@ function bound(epochMs: number | undefined): string | undefined {
 
 function createSearch(query: AuditQuery) {
   const { since, until } = query;
+  const { target } = query;
   const wanted = wantedOf(query);
+  const needles = wanted.map(([name, value]) => `"${name}":"${value}"`);
   const entries: AuditRecord[] = [];
   return {
     wanted,
-    needles: wanted.map(([name, value]) => `"${name}":"${value}"`),
+    needles: target === undefined ? needles : [...needles, needleOf(target)],
+    isAbout: target === undefined ? undefined : isAbout(target),
     since: bound(since),
     until: bound(until),
     end: bound(since === undefined ? undefined : since - clockSlackMs),
@@ -85,7 +95,7 @@ function createSearch(query: AuditQuery) {
 }
 
 function takeLine(search: Search, { text }: Line): boolean {
-  const { wanted, needles, since, until, end, entries } = search;
+  const { wanted, needles, isAbout: isWanted, since, until, end, entries } = search;
   if (!text.startsWith(beginningOfEntry)) {
     search.unreadable += 1;
     return false;
@@ -99,7 +109,11 @@ function takeLine(search: Search, { text }: Line): boolean {
   if (!needles.every((needle) => text.includes(needle))) return false;
   const record = parseRecord(Buffer.from(text, "latin1").toString("utf8"));
   if (record === undefined) search.unreadable += 1;
-  else if (wanted.every(([name, value]) => record[name] === value)) entries.push(record);
+  else if (
+    wanted.every(([name, value]) => record[name] === value) &&
+    (isWanted === undefined || Object.values(record.target).some(isWanted))
+  )
+    entries.push(record);
   return false;
 }
 

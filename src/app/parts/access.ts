@@ -92,7 +92,14 @@ export function createAccessPart(
 }
 
 async function knowsOfKeys(audit: Pick<AuditPart, "list">): Promise<boolean> {
-  const any = { since: undefined, until: undefined, keyId: undefined, outcome: undefined, cursor: undefined };
+  const any = {
+    since: undefined,
+    until: undefined,
+    keyId: undefined,
+    target: undefined,
+    outcome: undefined,
+    cursor: undefined,
+  };
   const { entries } = await audit.list({ ...any, operation: keyMade, limit: 1 }, new AbortController().signal);
   return entries.length > 0;
 }

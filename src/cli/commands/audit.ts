@@ -42,6 +42,7 @@ interface ListOptions {
   readonly until?: string;
   readonly operation?: string;
   readonly keyId?: string;
+  readonly target?: string;
   readonly outcome?: AuditOutcome;
   readonly limit: number;
   readonly offline?: boolean;
@@ -56,12 +57,13 @@ function addEntryList(audit: Command, ports: CommandPorts): void {
     .option("-U, --until <time>", "only entries before then", timestamp)
     .option("--operation <name>", "only of this operation or event: restartService, operation.ended")
     .addOption(new NamedOption("--key-id <id>", "only of this key", "key"))
+    .option("--target <name>", "only about this: a unit, an id, a package")
     .choice("--outcome <outcome>", "only entries with this outcome", auditOutcomes)
     .limit(auditListLimit)
     .option("--offline", "read the files of this host, without the service");
   valueCommand(ports, list, {
-    async make({ since, until, operation, keyId, outcome, limit, offline }: ListOptions) {
-      const query = defined({ limit, since, until, operation, key_id: keyId, outcome });
+    async make({ since, until, operation, keyId, target, outcome, limit, offline }: ListOptions) {
+      const query = defined({ limit, since, until, operation, key_id: keyId, target, outcome });
       return offline ? ports.local.audit.list(query) : (await ports.connect(list)).client.listAudit({ query });
     },
     print: printEntries,

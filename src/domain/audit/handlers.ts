@@ -20,12 +20,13 @@ export async function listEntries(
   query: AuditListQuery,
   signal: AbortSignal,
 ): Promise<AuditList> {
-  const { operation, outcome, cursor, limit = auditListLimit.default } = query;
+  const { operation, target, outcome, cursor, limit = auditListLimit.default } = query;
   const wanted = {
     since: query.since === undefined ? undefined : readTime("since", query.since),
     until: query.until === undefined ? undefined : readTime("until", query.until),
     operation,
     keyId: query.key_id,
+    target,
     outcome,
     limit,
     cursor,

@@ -18,7 +18,15 @@ async function* pages(
   { operation, since }: { readonly operation: string; readonly since?: number },
   signal: AbortSignal,
 ): AsyncGenerator<readonly AuditRecord[]> {
-  const query = { operation, since, until: undefined, keyId: undefined, outcome: undefined, limit: 1000 };
+  const query = {
+    operation,
+    since,
+    until: undefined,
+    keyId: undefined,
+    target: undefined,
+    outcome: undefined,
+    limit: 1000,
+  };
   let cursor: string | undefined;
   do {
     const { entries, nextCursor } = await log.list({ ...query, cursor }, signal);

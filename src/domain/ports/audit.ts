@@ -16,6 +16,8 @@ export interface AuditQuery {
   readonly until: number | undefined;
   readonly operation: string | undefined;
   readonly keyId: string | undefined;
+  /** One of the values of an entry's target; a service with its suffix, which the entry may lack. */
+  readonly target: string | undefined;
   readonly outcome: AuditOutcome | undefined;
   readonly limit: number;
   /** Continue with entries older than the page of this cursor. */

@@ -10,6 +10,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { bytes, count, duration, percent } from "../ui/format.ts";
 import { Empty, Facts, Loaded, NotShown, Time } from "../ui/parts.tsx";
 import { type Column, Table } from "../ui/table.tsx";
+import { Changes, callsOf } from "./changes.tsx";
 import { Part } from "./part.tsx";
 import { UnitState } from "./unit-state.tsx";
 
@@ -31,6 +32,19 @@ const Log = ({ unit }: { readonly unit: string }): JSX.Element => (
     <UnitLog unit={unit} />
   </section>
 );
+
+/** What was done to it through the service, and by whom. */
+function Done({ unit }: { readonly unit: string }): JSX.Element {
+  const calls = useCall("listAudit", { query: { target: unit, outcome: "ok", limit: 200 } });
+  return (
+    <section>
+      <h3>{texts.changes}</h3>
+      <Loaded of={calls} rows={1}>
+        {(answer) => <Changes of={callsOf(answer)} few={3} />}
+      </Loaded>
+    </section>
+  );
+}
 
 const Items = ({ of }: { readonly of: readonly string[] }): JSX.Element => (
   <span class="list">
@@ -378,6 +392,7 @@ function Service({ name }: { readonly name: string }): JSX.Element {
           </>
         )}
       </Loaded>
+      <Done unit={name} />
       <Log unit={name} />
       {answer.data !== undefined && <Parts of={answer.data} />}
     </>
@@ -400,6 +415,7 @@ export function UnitDrawer({ name, onClose }: { readonly name: string; readonly 
           ) : (
             <OtherUnit name={name} type={type} />
           )}
+          <Done unit={name} />
           <Log unit={name} />
         </>
       )}

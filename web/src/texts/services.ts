@@ -51,6 +51,7 @@ export const texts = {
   peak: (most: string) => `at most ${most}`,
   restartsOf: (count: string, policy: string) => `${count} (Restart=${policy})`,
   nextAt: "next",
+  changes: "Changed through Steward",
   log: "Log",
   runs: (count: number) => `Runs (${count})`,
   started: "Started",
