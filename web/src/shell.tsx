@@ -15,7 +15,7 @@ import { ActionPlace } from "./ui/action.tsx";
 import { ElevateDialog } from "./ui/elevate.tsx";
 import { local } from "./ui/format.ts";
 import { Icon } from "./ui/icons.tsx";
-import { Badge, Empty, Loading, Problem, Time } from "./ui/parts.tsx";
+import { Badge, Loading, Problem, Time } from "./ui/parts.tsx";
 import { switchTheme, theme } from "./ui/theme.ts";
 
 const tones = { healthy: "ok", degraded: "warn", unhealthy: "bad" } as const;
@@ -177,9 +177,12 @@ function Content(): JSX.Element {
   const found = pages.find(({ path }) => path === page.value);
   if (found === undefined)
     return (
-      <Empty icon="search">
-        {texts.notFound} <Link to="">{texts.toOverview}</Link>
-      </Empty>
+      <div class="page">
+        <h1>{texts.notFound}</h1>
+        <p>
+          <Link to="">{texts.toOverview}</Link>
+        </p>
+      </div>
     );
   return <LoadedPage key={found.path} entry={found} />;
 }

@@ -81,7 +81,7 @@ export function LineChart(props: LineChartProps): JSX.Element {
         height,
         legend: { show: false },
         cursor: { show: false },
-        padding: [8, 6, 0, 0],
+        padding: [8, 18, 0, 0],
         axes: axes(format, binary),
         scales: { y: { range: (_, low, high) => [Math.min(0, low * 1.08), Math.max(top, high * 1.08)] } },
         series: [{}, ...series],

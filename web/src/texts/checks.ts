@@ -3,7 +3,7 @@ export const texts = {
   title: "Checks",
   filter: "Filter by name or message",
   statuses: "Status",
-  statusFilter: { all: "All", fail: "Fail", warn: "Warn", pass: "Pass", skip: "Skipped" },
+  statusFilter: { all: "All that run", fail: "Fail", warn: "Warn", pass: "Pass", skip: "Skipped" },
   status: { fail: "fails", warn: "warns", pass: "passes", skip: "skipped" },
   noMatch: "No check matches. Change the filter, or look at another status.",
   notFound: (id: string) => `There is no check ${id}.`,

@@ -16,8 +16,8 @@ export const texts = {
   replaced: "The service was updated. Reload the page to use its new console.",
   reload: "Reload",
   pageGone: "this page cannot be loaded; the service may have been updated. Try again reloads the console.",
-  notFound: "There is no such page.",
-  toOverview: "Overview",
+  notFound: "There is no such page",
+  toOverview: "Go to the overview",
   status: { healthy: "healthy", degraded: "degraded", unhealthy: "unhealthy" },
   groups: { care: "Care", host: "Host", access: "Access" },
   pageNames: {
