@@ -246,6 +246,8 @@ export interface Caller {
     /** The end of its key, which may be later than its own. */
     readonly keyExpiresAt: number | null;
   };
+  /** The transport that relays the call, with what its client says of itself. */
+  readonly via?: { readonly transport: "mcp"; readonly client: string; readonly reason?: string };
 }
 
 export const grantedTo = ({ granted, scopes }: Pick<Caller, "granted" | "scopes">): readonly string[] =>

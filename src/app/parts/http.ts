@@ -8,7 +8,7 @@ import type { PartContext } from "#app/part.ts";
 import type { Config } from "#config/load.ts";
 import { ownSockets } from "#config/places.ts";
 import { isLoopbackAddress, localUrl } from "#config/text.ts";
-import type { operations } from "#contract/index.ts";
+import { operations } from "#contract/index.ts";
 import type { Caller, Handlers, Operations } from "#contract/operation.ts";
 import { type Stream, type StreamHandlers, streams } from "#contract/streams.ts";
 import type { ApprovalGate } from "#domain/access/approval-gate.ts";
@@ -36,6 +36,7 @@ import { addReference } from "#transports/http/reference.ts";
 import { createHttpServer } from "#transports/http/server.ts";
 import { createSessionCookies } from "#transports/http/sessions.ts";
 import { createClientCertificates, type ServerTls, verifiesAnew } from "#transports/http/tls.ts";
+import { addMcp } from "#transports/mcp/index.ts";
 import { createStreamServer } from "#transports/ws/index.ts";
 import type { TlsPart } from "./tls.ts";
 
@@ -125,6 +126,14 @@ function createServer(ports: HttpPorts, shutdown: AbortSignal) {
     asyncapi: () => asyncapiDocument(version, base),
   };
   addReference(server.app, documents, base);
+  const origin = settings.publicAddress?.origin ?? "";
+  addMcp({
+    app: server.app,
+    operations: ports.table ?? operations,
+    version,
+    log: logs.log,
+    approvalUrl: (id) => `${origin}${base}/console/approvals?id=${id}`,
+  });
   return { ...server, certificates };
 }
 

@@ -107,10 +107,10 @@ function createShownPlans() {
 
 /** Whether a call is refused without the token of its plan: in a browser, dangerous changes are shown before they are made. */
 export const demandsPlan = (caller: Caller | undefined, { effect }: Pick<Operation, "effect">): boolean =>
-  caller?.credential === "session" && effect === "danger";
+  (caller?.credential === "session" || caller?.via !== undefined) && effect === "danger";
 
 /** What a call lacks that {@link demandsPlan} is true of, said before it as well. */
-export const planDemand = `in a session this takes a plan that was shown (send the token of \`details.plan\`, or of a dry run, as ${planTokenHeader})`;
+export const planDemand = `in a session and for a model this takes a plan that was shown (send the token of \`details.plan\`, or of a dry run, as ${planTokenHeader}; plan_token of a tool)`;
 
 /** @param plan what would be done now, with its token. */
 export const planRequired = (plan: object): DomainError =>

@@ -13,6 +13,7 @@ import { addressGroup } from "./address.ts";
 import { isLocalPeer, isRelayed } from "./guard.ts";
 import { setLimitHeaders } from "./limit-headers.ts";
 import type { LocalPeers } from "./local-peers.ts";
+import { relayedCaller } from "./relayed.ts";
 import { type PresentedSession, requireOwnPage, type SessionCookies } from "./sessions.ts";
 import type { ClientCertificates } from "./tls.ts";
 
@@ -126,6 +127,16 @@ function checkScopes(
   if (refusal !== undefined) throw refusal;
 }
 
+function needsNoKey(
+  request: FastifyRequest,
+  access: RouteAccess | undefined,
+  metricsPublic: AdmissionPorts["metricsPublic"],
+): boolean {
+  if (access?.scope === "public") return true;
+  if (!access?.openToLoopback || metricsPublic === "never") return false;
+  return metricsPublic === "always" || isLocalPeer(request.raw);
+}
+
 export type Logins = ReturnType<typeof createAdmission>["login"];
 
 /**
@@ -138,12 +149,6 @@ export function createAdmission(ports: AdmissionPorts) {
   const certificateOf = certificates.of;
   /** Connections whose last answer is being made: no further request on them is served. */
   const hadLastAnswer = new WeakSet<Socket>();
-
-  const needsNoKey = (request: FastifyRequest, access: RouteAccess | undefined): boolean => {
-    if (access?.scope === "public") return true;
-    if (!access?.openToLoopback || metricsPublic === "never") return false;
-    return metricsPublic === "always" || isLocalPeer(request.raw);
-  };
 
   /** Behind a proxy or a browser the socket does not say who calls. */
   const localCaller = ({ raw, headers }: FastifyRequest): Caller | undefined =>
@@ -196,8 +201,7 @@ export function createAdmission(ports: AdmissionPorts) {
     if (!decision.allowed) throw budgetRefusal(decision);
   };
 
-  const admit = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): Caller | undefined => {
-    if (needsNoKey(request, access)) return undefined;
+  const identified = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): Caller => {
     const caller = callerOf(request, access);
     const { socket } = request.raw;
     if (certificates.isOutdated(socket)) {
@@ -210,6 +214,13 @@ export function createAdmission(ports: AdmissionPorts) {
     // Set before the checks below: log and audit log name refused callers too.
     request.record.caller = caller;
     if (access?.openToLoopback === undefined) spend(caller, reply);
+    return caller;
+  };
+
+  const admit = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): Caller | undefined => {
+    if (needsNoKey(request, access, metricsPublic)) return undefined;
+    const caller = relayedCaller() ?? identified(request, reply, access);
+    request.record.caller = caller;
     if (access !== undefined) checkScopes(caller, access, request, ports.mayPropose);
     return caller;
   };

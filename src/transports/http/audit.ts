@@ -4,6 +4,7 @@ import { auditEvent } from "#domain/audit/entry.ts";
 import { callsRefused, type Refusals } from "#domain/audit/refusals.ts";
 import type { AuditEntry, AuditLog } from "#domain/ports/audit.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { defined } from "#kernel/values.ts";
 import { addressGroup } from "./address.ts";
 import { isDryRun, type RequestRecord } from "./request-record.ts";
 import type { ClientCertificates } from "./tls.ts";
@@ -47,8 +48,15 @@ const overrideOf = ({ override }: RequestRecord): Record<string, string> =>
   override === undefined ? {} : withoutSecrets({ window: override.window, window_override: override.reason });
 
 /** In which session of its key somebody called. */
-const sessionOf = ({ caller }: RequestRecord): Record<string, string> =>
-  caller?.session === undefined ? {} : { session: caller.session.id };
+/** The way by which the caller came, where that is not a key over HTTP. */
+const wayOf = ({ caller }: RequestRecord): Record<string, string> => ({
+  ...(caller?.session !== undefined && { session: caller.session.id }),
+  ...(caller?.via !== undefined && {
+    via: caller.via.transport,
+    client: caller.via.client,
+    ...defined({ stated_reason: caller.via.reason }),
+  }),
+});
 
 const paramsOf = ({ record, params }: FastifyRequest): Readonly<Record<string, string>> =>
   record.route?.audit?.operation.params === undefined ? {} : withoutSecrets(params as Record<string, string>);
@@ -104,7 +112,7 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
         ...(!isAdmitted && error?.field !== undefined && { field: error.field }),
         ...made,
         ...overrideOf(request.record),
-        ...sessionOf(request.record),
+        ...wayOf(request.record),
       },
       replayed: isReplay,
       operation_id: operationId,
@@ -136,7 +144,7 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
       const entry = {
         ...askedBy(request),
         outcome: "failed",
-        target: { ...paramsOf(request), ...overrideOf(record), ...sessionOf(record) },
+        target: { ...paramsOf(request), ...overrideOf(record), ...wayOf(record) },
       } as const;
       record.forgetBegun = audit.begin(auditEvent(name, clock.now(), entry));
     },

@@ -1,0 +1,20 @@
+import { redact } from "#domain/common/redact.ts";
+import { isRecord } from "#kernel/values.ts";
+
+const esc = "\u001b";
+const bell = "\u0007";
+/** Control sequences of terminals: colours, titles, hyperlinks. */
+const sequences = new RegExp(`${esc}(?:\\[[0-?]*[ -/]*[@-~]|\\][^${bell}${esc}]*(?:${bell}|${esc}\\\\)|[@-_])`, "g");
+/** What shows nothing, or changes how other text is shown: a reader would not see what a model reads. */
+const invisible = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu;
+
+/** Text of the host as a model may see it: no secrets of a known shape, nothing that a person would not see. */
+const cleanText = (text: string): string => redact(text.replaceAll(sequences, "").replaceAll(invisible, "")).text;
+
+/** {@link cleanText} for every text in a value; names of members are the service's own or cleaned as well. */
+export function cleaned(value: unknown): unknown {
+  if (typeof value === "string") return cleanText(value);
+  if (Array.isArray(value)) return value.map(cleaned);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [cleanText(name), cleaned(each)]));
+}
