@@ -1,3 +1,4 @@
+import { createInterface } from "node:readline";
 import { createPerson, ioOfProcess, readInput, runCli } from "#cli/index.ts";
 import { redact } from "#domain/common/redact.ts";
 import { lazy } from "#kernel/async.ts";
@@ -47,6 +48,7 @@ export function runCommandLine(version: string): Promise<number> {
         verify: async (options) => (await commands()).audit.verify(options),
       },
       readInput: () => readInput(process.stdin),
+      inputLines: () => createInterface({ input: process.stdin, crlfDelay: Infinity }),
       runChecks: async (onResult) => (await commands()).runChecks(onResult),
       redact: (text) => Promise.resolve(redact(text).text),
     },

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { addLoginsCommand, addUsersCommand } from "./commands/accounts.ts";
 import { addAlertsCommands, addNotifyCommands } from "./commands/alerts.ts";
 import { addApiCommands } from "./commands/api.ts";
@@ -16,6 +17,7 @@ import { addHealthCommands } from "./commands/health.ts";
 import { addHostnameCommands, addTimeCommands } from "./commands/host-settings.ts";
 import { addKeysCommands } from "./commands/keys.ts";
 import { addLogsCommand } from "./commands/logs.ts";
+import { addMcpCommands } from "./commands/mcp.ts";
 import { addNetworkCommand } from "./commands/network.ts";
 import { addObservabilityCommands } from "./commands/observability.ts";
 import { addOperationsCommands } from "./commands/operations.ts";
@@ -115,6 +117,7 @@ export function createProgram(ports: CommandPorts, options: ProgramOptions): Com
 
   program.commandsGroup("Language models:");
   addChatCommand(program, ports);
+  addMcpCommands(program, ports);
   addExplainCommand(program, ports);
   addConnectorsCommands(program, ports);
 
@@ -158,6 +161,7 @@ export const inertProgram = (version: string): Command =>
         stackHost: never,
         audit: { list: never, verify: never },
         readInput: never,
+        inputLines: () => Readable.from([]),
         runChecks: never,
         redact: never,
       },

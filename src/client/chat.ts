@@ -21,7 +21,7 @@ export type ChatEvent =
   | { readonly event: "done"; readonly answer: ChatAnswer };
 
 /** The server-sent events of an answer without comments, which keep the connection alive. */
-async function* eventsIn(body: ReadableStream<BufferSource>): AsyncGenerator<EventSourceMessage> {
+export async function* eventsIn(body: ReadableStream<BufferSource>): AsyncGenerator<EventSourceMessage> {
   const reader = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream()).getReader();
   try {
     for (;;) {

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { expect } from "vitest";
 import { type CliTime, type LocalCommands, runCli } from "#cli/index.ts";
 
@@ -85,6 +86,7 @@ export async function runInProcess(argv: readonly string[], setting: CliSetting 
       runChecks: elsewhere,
       redact: elsewhere,
       readInput: () => Promise.resolve(stdin),
+      inputLines: () => Readable.from((stdin ?? "").split("\n").filter((line) => line !== "")),
       ...setting.local,
     },
   });

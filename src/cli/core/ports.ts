@@ -190,6 +190,8 @@ export interface LocalCommands {
   readonly audit: LocalAudit;
   /** Standard input; undefined at a terminal. */
   readonly readInput: () => Promise<string | undefined>;
+  /** Lines of standard input as they come, until it ends. */
+  readonly inputLines: () => AsyncIterable<string>;
   readonly runChecks: (onResult: (result: HealthCheckResult) => void) => Promise<HealthCheckList>;
   readonly redact: (text: string) => Promise<string>;
 }
