@@ -245,6 +245,13 @@ export const parts: readonly Part[] = [
     ],
   },
   {
+    name: "mcp",
+    proves: "the Model Context Protocol by its conformance suite and by clients of others, which are installed for it",
+    directories: ["src/transports/mcp", "src/cli/commands/mcp.ts"],
+    minutes: 1,
+    commands: [long("process/mcp-clients")],
+  },
+  {
     name: "tls",
     proves: "certificates of files that change, of clients, on a host",
     directories: ["src/adapters/tls", "src/transports/http"],

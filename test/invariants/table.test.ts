@@ -58,7 +58,7 @@ describe("operations table", () => {
     expect(scopes.filter(isGateable)).toEqual(held);
   });
 
-  it("has a handler behind every row, and no route beside them but the streams, the reference and the console", async () => {
+  it("has a handler behind every row, and no route beside them but the streams, the reference, the console and MCP", async () => {
     const { app } = await startTestService();
     for (const [name, { base, method, path }] of rows) {
       const url = `${base === "root" ? "" : "/api/v1"}${path.replaceAll(/\{(\w+)\}/g, ":$1")}`;
@@ -67,7 +67,8 @@ describe("operations table", () => {
     const printed = app.printRoutes({ commonPrefix: false }).match(/\((?:GET|POST|DELETE)[^)]*\)/g) ?? [];
     const routes = printed.flatMap((methods) => methods.slice(1, -1).split(", ")).filter((method) => method !== "HEAD");
     const pages = 9;
-    expect(routes).toHaveLength(rows.length + Object.keys(streams).length + pages);
+    const methodsOfMcp = 3;
+    expect(routes).toHaveLength(rows.length + Object.keys(streams).length + pages + methodsOfMcp);
     await app.close();
   });
 });

@@ -33,6 +33,7 @@ import { createLocalPeers } from "#transports/http/local-peers.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
 import { readableHeaders } from "#transports/http/openapi-headers.ts";
 import { addReference } from "#transports/http/reference.ts";
+import { relayFor } from "#transports/http/relayed.ts";
 import { createHttpServer } from "#transports/http/server.ts";
 import { createSessionCookies } from "#transports/http/sessions.ts";
 import { createClientCertificates, type ServerTls, verifiesAnew } from "#transports/http/tls.ts";
@@ -129,6 +130,7 @@ function createServer(ports: HttpPorts, shutdown: AbortSignal) {
   const origin = settings.publicAddress?.origin ?? "";
   addMcp({
     app: server.app,
+    relay: relayFor,
     operations: ports.table ?? operations,
     version,
     log: logs.log,

@@ -11,7 +11,7 @@ type Message = Readonly<Record<string, unknown>>;
 const internalError = -32_603;
 const parseError = -32_700;
 
-const errorMessage = (id: unknown, code: number, message: string): string =>
+const errorAnswer = (id: unknown, code: number, message: string): string =>
   JSON.stringify({ jsonrpc: "2.0", id: id ?? null, error: { code, message } });
 
 function parsed(line: string): Message | undefined {
@@ -54,7 +54,7 @@ async function relay(
       }
     } catch (error) {
       // Whoever cancels a request waits for no answer.
-      if (id !== undefined && !ended.signal.aborted) write(errorMessage(id, internalError, explainError(error)));
+      if (id !== undefined && !ended.signal.aborted) write(errorAnswer(id, internalError, explainError(error)));
     } finally {
       if (id !== undefined) atWork.delete(id);
     }
@@ -64,7 +64,7 @@ async function relay(
     if (line.trim() === "") continue;
     const message = parsed(line);
     if (message === undefined) {
-      write(errorMessage(null, parseError, "a line has to be one JSON object"));
+      write(errorAnswer(null, parseError, "a line has to be one JSON object"));
       continue;
     }
     const cancelled = cancelledBy(message);

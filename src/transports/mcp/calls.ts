@@ -5,7 +5,6 @@ import { proposalReasonHeader } from "#domain/access/approval-gate.ts";
 import { planTokenHeader } from "#domain/access/plan-tokens.ts";
 import { invalid } from "#domain/common/error.ts";
 import { isRecord } from "#kernel/values.ts";
-import { relayFor } from "#transports/http/relayed.ts";
 import { cleaned } from "./text.ts";
 import { planToken, statedReason, type ToolRow } from "./tools.ts";
 
@@ -18,6 +17,12 @@ export interface ToolResult {
 }
 
 export type Arguments = Readonly<Record<string, unknown>>;
+
+/** The way in of every request, for a caller who is admitted already. */
+export interface Server {
+  readonly app: Pick<FastifyInstance, "inject">;
+  readonly relay: <T>(caller: Caller, call: () => PromiseLike<T>) => Promise<T>;
+}
 
 /** Who calls by which way: the admitted caller and its address. */
 export interface Origin {
@@ -73,11 +78,11 @@ const headerOf = (header: string, value: unknown): Record<string, string> =>
  * Calls a row as the caller of a tool: the same way in as over HTTP, without a connection.
  * @throws DomainError `VALIDATION_ERROR` where the path cannot be filled in.
  */
-export async function call(app: FastifyInstance, row: ToolRow, given: Arguments, origin: Origin): Promise<Answer> {
+export async function call({ app, relay }: Server, row: ToolRow, given: Arguments, origin: Origin): Promise<Answer> {
   const { url, method, members } = requestOf(row, given);
   const { caller, address, signal } = origin;
   const isMutation = row.operation.effect !== "read";
-  const response = await relayFor(caller, () =>
+  const response = await relay(caller, () =>
     app.inject({
       method,
       url,

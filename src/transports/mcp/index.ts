@@ -4,14 +4,22 @@ import { apiBase } from "#contract/limits.ts";
 import type { Caller, Operations } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import { type Arguments, call, type Origin, refusal, type ToolResult, toResult } from "./calls.ts";
+import {
+  type Arguments,
+  call,
+  type Server as HttpServer,
+  type Origin,
+  refusal,
+  type ToolResult,
+  toResult,
+} from "./calls.ts";
 import { completionsOf } from "./completion.ts";
 import { followed } from "./progress.ts";
 import { listedPrompts, promptOf } from "./prompts.ts";
 import { callOf, resources, resourceTemplates } from "./resources.ts";
 import { inToolsets, isOpenTo, statedReason, type ToolRow, toolRows } from "./tools.ts";
 
-export interface McpPorts {
+export interface McpPorts extends Pick<HttpServer, "relay"> {
   readonly app: FastifyInstance;
   readonly operations: Operations;
   readonly version: string;
@@ -66,7 +74,7 @@ function originOf({ caller, request }: Asked, context: ServerContext, given: Arg
 }
 
 function createServer(ports: McpPorts, sdk: Sdk, all: ReadonlyMap<string, ToolRow>, asked: Asked): Server {
-  const { app, version, approvalUrl } = ports;
+  const { version, approvalUrl } = ports;
   const { ProtocolError, ProtocolErrorCode } = sdk;
   const invalidParams = (message: string): Error => new ProtocolError(ProtocolErrorCode.InvalidParams, message);
   const server = new sdk.Server(
@@ -101,11 +109,11 @@ function createServer(ports: McpPorts, sdk: Sdk, all: ReadonlyMap<string, ToolRo
     context: ServerContext,
   ): Promise<ToolResult> => {
     try {
-      const answer = await call(app, row, given, origin);
+      const answer = await call(ports, row, given, origin);
       const operation = all.get("getOperation");
       const last =
         row.operation.outlives && operation !== undefined
-          ? await followed(answer, (rest) => call(app, operation, rest, origin), context)
+          ? await followed(answer, (rest) => call(ports, operation, rest, origin), context)
           : answer;
       const isParked = last.status === 202 && typeof last.body["plan"] === "object";
       return toResult(isParked ? { ...last, body: { ...last.body, url: approvalUrl(String(last.body["id"])) } } : last);
@@ -118,8 +126,8 @@ function createServer(ports: McpPorts, sdk: Sdk, all: ReadonlyMap<string, ToolRo
   server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [...resourceTemplates] }));
   server.setRequestHandler("resources/read", async ({ params }, context) => {
     const found = callOf(params.uri);
-    if (found === undefined) throw invalidParams(`there is no resource ${params.uri}`);
-    const result = toResult(await call(app, rowOf(found.operation), found.given, originOf(asked, context)));
+    if (found === undefined) throw new sdk.ResourceNotFoundError(params.uri, `there is no resource ${params.uri}`);
+    const result = toResult(await call(ports, rowOf(found.operation), found.given, originOf(asked, context)));
     const [text] = result.content;
     if (result.isError) throw invalidParams(text?.text ?? "");
     return { contents: [{ uri: params.uri, mimeType: "application/json", text: text?.text ?? "" }] };
@@ -132,7 +140,7 @@ function createServer(ports: McpPorts, sdk: Sdk, all: ReadonlyMap<string, ToolRo
   });
   server.setRequestHandler("completion/complete", async ({ params }, context) => ({
     completion: await completionsOf(params.argument, (name, given) =>
-      call(app, rowOf(name), given, originOf(asked, context)),
+      call(ports, rowOf(name), given, originOf(asked, context)),
     ),
   }));
   return server;

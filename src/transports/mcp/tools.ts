@@ -80,6 +80,8 @@ function brief(schema: unknown): Schema {
     if (name === "description" && typeof value === "string") return [[name, firstSentence(value)]];
     if (name === "properties" && isRecord(value))
       return [[name, Object.fromEntries(Object.entries(value).map(([each, of]) => [each, brief(of)]))]];
+    // Some clients take one type alone.
+    if (name === "type" && Array.isArray(value)) return [["anyOf", value.map((type: unknown) => ({ type }))]];
     if (name === "items") return [[name, brief(value)]];
     if (name === "anyOf" && Array.isArray(value)) return [[name, value.map(brief)]];
     return kept.includes(name) || name === "required" ? [[name, value]] : [];
