@@ -7,7 +7,7 @@ import { axeFaults, looks, type OpenConsole, openConsole, overflowOf, startBrows
 
 const paths = [
   ...["", "services", "logs", "checks", "updates", "packages", "operations", "processes"],
-  ...["disks", "network", "users", "time", "access"],
+  ...["disks", "network", "users", "time", "approvals", "access"],
 ] as const;
 const longName = `a-unit-whose-name-is-as-long-as-names-of-generated-units-often-are-${"x".repeat(120)}.service`;
 

@@ -92,6 +92,43 @@ describe.runIf(hasBrowser())("the console", () => {
     await console.context.close();
   });
 
+  it("has a call that waits for approval approved in another session, each side seeing it", async () => {
+    const api = createClient({ url: service.url, key: service.adminKey });
+    const scopes = ["health:read", "system:read", "propose:health:fix:silences"];
+    const { key } = (await api.createKey({ body: { name: "deploy", scopes } })) as { key: string };
+    const { page: proposer, open, context } = await openConsole(browser, { url: own(), key, elevated: true });
+    await open("checks?check=memory");
+    await proposer.getByRole("button", { name: "Silence", exact: true }).click();
+    const silence = proposer.getByRole("dialog", { name: "Tell nobody of" });
+    await silence.getByText("Another person has to approve it.").waitFor();
+    await silence.getByRole("button", { name: "Silence", exact: true }).click();
+    await silence.getByText("It waits for approval.").waitFor();
+    await silence.getByRole("link", { name: "Show the approval" }).click();
+    const waiting = proposer.getByRole("dialog", { name: "Silence alert" });
+    await waiting.getByText("It waits for 1 more approval.").waitFor();
+    expect(await proposer.getByRole("dialog").count()).toBe(1);
+    const missing = "Your key has proposed it: another one has to approve it, with the scope health:fix:silences.";
+    const approve = waiting.getByRole("button", { name: "Approve" });
+    expect([await approve.getAttribute("aria-disabled"), await approve.getAttribute("title")]).toEqual([
+      "true",
+      missing,
+    ]);
+
+    const admin = await openConsole(browser, { url: own(), key: service.adminKey, elevated: true });
+    await admin.page.getByRole("link", { name: "1 call waits for approval" }).click();
+    await admin.page.getByRole("link", { name: "Silence alert" }).click();
+    await admin.page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+    const dialog = admin.page.getByRole("dialog", { name: "Approve: Silence alert" });
+    await dialog.getByText("What will be done").waitFor();
+    expect((await api.listSilences()).silences).toEqual([]);
+    await dialog.getByRole("button", { name: "Approve" }).click();
+    for (const page of [admin.page, proposer])
+      await page.getByRole("dialog", { name: "Silence alert" }).getByText("It was carried out.").waitFor();
+    expect((await api.listSilences()).silences).toMatchObject([{ check: "memory", created_by: "deploy" }]);
+    await context.close();
+    await admin.context.close();
+  });
+
   it("leaves out the age of package lists where there are none", async () => {
     const console = await openConsole(browser, { url: own(), key: service.adminKey });
     const json: UpdateCheck = {

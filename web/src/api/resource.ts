@@ -60,6 +60,8 @@ interface Asked<T> {
   isRunning: boolean;
   /** Whether it is asked again by itself. */
   isWaiting: boolean;
+  /** Whether it is answered at the next change, once there is an answer. */
+  waits: boolean;
 }
 
 const unasked = -1;
@@ -85,6 +87,7 @@ const fresh = <T>(): Asked<T> => ({
   stop: new AbortController(),
   isRunning: false,
   isWaiting: false,
+  waits: false,
 });
 
 function askedOf<T>(key: string): Asked<T> {
@@ -98,8 +101,20 @@ function askedOf<T>(key: string): Asked<T> {
   return found;
 }
 
+/** Between two questions that are answered at the next change. */
+const leastPauseMs = 1000;
+/** A little less than proxies wait for an answer. */
+const longest = "30s";
+
+/** The same question, to be answered at the next change. */
+function waitingFor<K extends Name>(input: Input<K> | undefined, { data, error }: State<Answer<K>>) {
+  const { revision } = (data ?? {}) as { readonly revision?: number };
+  if (revision === undefined || error !== undefined) return input;
+  return { ...input, query: { ...(input as { query?: object } | undefined)?.query, wait: longest, since: revision } };
+}
+
 async function ask<K extends Name>(asked: Asked<Answer<K>>, name: K, input: Input<K> | undefined): Promise<void> {
-  const { state, users } = asked;
+  const { state, waits } = asked;
   asked.stop.abort();
   asked.stop = new AbortController();
   const { signal: ended } = asked.stop;
@@ -110,7 +125,8 @@ async function ask<K extends Name>(asked: Asked<Answer<K>>, name: K, input: Inpu
   let retryMs: number | undefined;
   if (!state.peek().loading) state.value = { ...state.peek(), loading: true };
   try {
-    const data = await call(name, input, { signal: ended });
+    const question = waits ? (waitingFor(input, state.peek()) as Input<K>) : input;
+    const data = await call(name, question, { signal: ended });
     if (ended.aborted) return;
     state.value = { data, error: undefined, loading: false };
   } catch (error) {
@@ -122,7 +138,12 @@ async function ask<K extends Name>(asked: Asked<Answer<K>>, name: K, input: Inpu
   }
   asked.isRunning = false;
   asked.answeredAt = Date.now();
-  askAfter(asked, retryMs ?? Math.min(...users.values()));
+  askAfter(asked, retryMs ?? pauseOf(asked));
+}
+
+/** How long it is not asked again, in milliseconds. */
+function pauseOf<T>({ state, users, waits }: Asked<T>): number {
+  return waits && state.peek().error === undefined ? leastPauseMs : Math.min(...users.values());
 }
 
 /** Asks again after so many milliseconds, once somebody looks at the page. */
@@ -158,15 +179,17 @@ const freshMs = 1000;
  * The answer to a call that reads, kept while the page is open, and asked for once for all who show it.
  * @param options.every asks again after so many milliseconds, while somebody looks at the page.
  * @param options.skip asks nothing.
+ * @param options.waits asks for the next change at once: for answers that have a `revision`. After an error it is as `every` says.
  */
 export function useCall<K extends Name>(
   name: K,
   input?: Input<K>,
-  options: { readonly every?: number; readonly skip?: boolean } = {},
+  options: { readonly every?: number; readonly skip?: boolean; readonly waits?: boolean } = {},
 ): Resource<Answer<K>> {
-  const { every = Number.POSITIVE_INFINITY, skip = false } = options;
+  const { every = Number.POSITIVE_INFINITY, skip = false, waits = false } = options;
   const key = keyOf(name, input);
   const asked = askedOf<Answer<K>>(key);
+  asked.waits = waits;
   useEffect(() => {
     if (skip) return undefined;
     const user = Symbol(key);
@@ -174,7 +197,7 @@ export function useCall<K extends Name>(
     const isOld = asked.epoch !== epoch.peek() || Date.now() - asked.answeredAt > freshMs;
     const isAsked = asked.isRunning && asked.epoch === epoch.peek();
     if (isOld && !isAsked) void ask(asked, name, input);
-    else if (!asked.isRunning && !asked.isWaiting) askAfter(asked, every);
+    else if (!asked.isRunning && !asked.isWaiting) askAfter(asked, pauseOf(asked));
     return () => {
       asked.users.delete(user);
       if (asked.users.size > 0) return;

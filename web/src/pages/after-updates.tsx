@@ -5,7 +5,7 @@ import type { StaleReport } from "#contract/updates.ts";
 import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { texts } from "../texts/updates.ts";
-import { ActionButton } from "../ui/action.tsx";
+import { ActionButton, isOperation } from "../ui/action.tsx";
 import { local } from "../ui/format.ts";
 import { Badge, Card, Facts, Loaded, Time } from "../ui/parts.tsx";
 import { Check, follow } from "./apply-options.tsx";
@@ -79,7 +79,7 @@ export function StaleCard(): JSX.Element {
           disabled={stale.data?.restartable.length === 0 ? texts.nothingToRestart : undefined}
           later
           steward="steward updates restart-stale"
-          isFollowed
+          isFollowed={isOperation}
           onDone={(answer) => follow(answer)}
         />
       }

@@ -147,7 +147,7 @@ export function ApplyButton(props: {
       disabled={disabled}
       steward={commandFor(chosen, options.value)}
       options={<ApplyOptions of={options} chosen={chosen} />}
-      isFollowed
+      isFollowed={isOperation}
       onDone={(answer) => follow(answer)}
     />
   );

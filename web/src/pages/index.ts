@@ -84,6 +84,13 @@ export const pages: readonly PageEntry[] = [
   },
   { path: "time", name: "time", icon: "time", group: "host", load: async () => (await import("./time.tsx")).TimePage },
   {
+    path: "approvals",
+    name: "approvals",
+    icon: "approvals",
+    group: "access",
+    load: async () => (await import("./approvals.tsx")).ApprovalsPage,
+  },
+  {
     path: "access",
     name: "access",
     icon: "access",

@@ -209,9 +209,21 @@ function SignedIn(): JSX.Element {
   );
 }
 
+/** Leads to what waits for approval, whoever may give it or has asked for it. */
+function Waiting(): JSX.Element | null {
+  const { data } = useCall("listApprovals", { query: { status: "pending", limit: 1 } }, seldom);
+  if (data === undefined || data.total === 0) return null;
+  return (
+    <p class="hint warn">
+      <Link to="approvals">{texts.waiting(data.total)}</Link>
+    </p>
+  );
+}
+
 /** What stands below the verdict, which it must not keep waiting. */
 const Below = (): JSX.Element => (
   <>
+    <Waiting />
     <Charts />
     <Findings />
     <Running />

@@ -6,7 +6,7 @@ import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { query, setQuery } from "../router.tsx";
 import { snapshotTexts as texts } from "../texts/updates.ts";
-import { ActionButton } from "../ui/action.tsx";
+import { ActionButton, isOperation } from "../ui/action.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { bytes, count, local } from "../ui/format.ts";
 import { Badge, Empty, Facts, Loaded, NotShown, Time } from "../ui/parts.tsx";
@@ -106,7 +106,7 @@ function RollbackButton({ id }: { readonly id: string }): JSX.Element {
           </label>
         </>
       }
-      isFollowed
+      isFollowed={isOperation}
       onDone={(answer) => follow(answer)}
     />
   );

@@ -1,3 +1,5 @@
+import { counted, words } from "../ui/format.ts";
+
 const verb = (count: number, word: string): string => `${count} ${count === 1 ? `check ${word}s` : `checks ${word}`}`;
 const listed = 3;
 const actions: Readonly<Record<string, string>> = {
@@ -40,6 +42,7 @@ export const texts = {
       : `${total} ${total === 1 ? "update" : "updates"}, ${security === 0 ? "none" : security} of them for security`,
   security: "security",
   rebootAt: "The host reboots",
+  waiting: (total: number) => `${counted(total, "call")} ${total === 1 ? "waits" : "wait"} for approval`,
   failedUnits: "Failed services",
   noFailedUnits: "No service has failed.",
   unknown: "It is not known.",
@@ -49,11 +52,8 @@ export const texts = {
   session: (user: string, from: string, service: string) => `${user} ${from === "" ? `by ${service}` : `from ${from}`}`,
   recent: "Changed lately",
   noChanges: "Nothing has changed.",
-  olderChanges: (count: number) => `Show ${count} older`,
-  change: (operation: string, target: string, key: string | null) => {
-    const words = operation.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-    return `${words}${target === "" ? "" : `: ${target}`}${key === null ? "" : ` (${key})`}`;
-  },
+  change: (operation: string, target: string, key: string | null) =>
+    `${words(operation)}${target === "" ? "" : `: ${target}`}${key === null ? "" : ` (${key})`}`,
   transaction: (
     packages: readonly { readonly name: string; readonly action: string; readonly automatic: boolean | null }[],
     command: string | null,

@@ -1,11 +1,13 @@
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
+import type { Approval } from "#contract/approvals.ts";
 import type { Plan } from "#contract/operation.ts";
 import type { OperationEntry } from "#contract/operation-entry.ts";
 import { type Answer, call, type Input, type Name, Refusal } from "../api/call.ts";
 import { operations } from "../api/operations.generated.ts";
 import { refreshAll } from "../api/resource.ts";
+import { Link, page } from "../router.tsx";
 import { identity, isElevated, mayDo } from "../session.ts";
 import { texts as shared, actionTexts as texts } from "../texts/shell.ts";
 import { CommandLines, commandOf } from "./commands.tsx";
@@ -34,8 +36,8 @@ export interface ActionProps<K extends Name> {
   /** Long work: it is followed and not waited for. */
   readonly later?: boolean;
   readonly onDone?: (answer: Answer<K>) => void;
-  /** Where its operation is followed on a page, which `onDone` opens, the dialog goes. */
-  readonly isFollowed?: boolean;
+  /** Whether the page shows what came of it: the dialog goes. */
+  readonly isFollowed?: (answer: Answer<K>) => boolean;
 }
 
 type Done = { readonly message?: string; readonly success?: boolean };
@@ -43,8 +45,10 @@ type Done = { readonly message?: string; readonly success?: boolean };
 const isPlan = (answer: unknown): answer is Plan => (answer as { dry_run?: boolean } | undefined)?.dry_run === true;
 export const isOperation = (answer: unknown): answer is OperationEntry =>
   typeof answer === "object" && answer !== null && "kind" in answer && "progress" in answer;
-const isApproval = (answer: unknown): answer is { id: string } =>
+const isApproval = (answer: unknown): answer is Pick<Approval, "id"> =>
   typeof answer === "object" && answer !== null && "proposer" in answer;
+/** It was refused since something else would be done now than what was shown. */
+const isOutdated = (error: unknown): boolean => error instanceof Refusal && error.details["reason"] === "plan_changed";
 
 const mostNamed = 12;
 function Names({ of }: { readonly of: readonly string[] }): JSX.Element {
@@ -64,14 +68,19 @@ function Names({ of }: { readonly of: readonly string[] }): JSX.Element {
   );
 }
 
+interface PlanProps {
+  readonly plan: Plan;
+  readonly title?: string;
+}
+
 /** A plan for people: what would be done, to what, and what it costs. */
-function PlanView({ plan }: { readonly plan: Plan }): JSX.Element {
+export function PlanView({ plan, title = texts.steps }: PlanProps): JSX.Element {
   const { steps, units, packages, bytes: download, reason, rollback_lacks: lacks } = plan;
   return (
     <div class="plan">
       {steps.length > 0 ? (
         <>
-          <h3>{texts.steps}</h3>
+          <h3>{title}</h3>
           <ol>
             {steps.map((step) => (
               <li key={step}>{step}</li>
@@ -110,15 +119,22 @@ type Stage =
 
 function useAction<K extends Name>({ operation, input, later = false, onDone }: ActionProps<K>) {
   const stage = useSignal<Stage>({ is: "planning" });
+  const fail = (error: unknown): void => {
+    stage.value = { is: "failed", error: error as Error };
+    // With what it was asked for again it is planned again.
+    if (isOutdated(error)) refreshAll();
+  };
   const plan = async (signal?: AbortSignal): Promise<void> => {
+    const before = stage.peek();
+    const isChanged = before.is === "failed" && isOutdated(before.error);
     stage.value = { is: "planning" };
     try {
       const asked = { ...input, query: { ...(input as { query?: object }).query, dry_run: true } } as Input<K>;
       const answer = await call(operation, asked, signal && { signal });
       if (!isPlan(answer)) throw new Error("the service answered a dry run with something else than a plan");
-      stage.value = { is: "planned", plan: answer, isChanged: false };
+      stage.value = { is: "planned", plan: answer, isChanged };
     } catch (error) {
-      if (!signal?.aborted) stage.value = { is: "failed", error: error as Error };
+      if (!signal?.aborted) fail(error);
     }
   };
   const run = async ({ plan_token: planToken }: Plan): Promise<void> => {
@@ -131,7 +147,7 @@ function useAction<K extends Name>({ operation, input, later = false, onDone }: 
     } catch (error) {
       const changed = error instanceof Refusal ? error.details["plan"] : undefined;
       if (isPlan(changed)) stage.value = { is: "planned", plan: changed, isChanged: true };
-      else stage.value = { is: "failed", error: error as Error };
+      else fail(error);
     }
   };
   return { stage, plan, run };
@@ -139,7 +155,15 @@ function useAction<K extends Name>({ operation, input, later = false, onDone }: 
 
 function Outcome({ answer }: { readonly answer: unknown }): JSX.Element {
   if (isOperation(answer)) return <OperationProgress id={answer.id} />;
-  if (isApproval(answer)) return <p class="hint">{texts.waits}</p>;
+  if (isApproval(answer))
+    return (
+      <p class="hint" role="status">
+        {texts.waits}{" "}
+        <Link to="approvals" query={{ id: answer.id }}>
+          {texts.approval}
+        </Link>
+      </p>
+    );
   const { message, success } = answer as Done;
   return (
     <p class={success === false ? "hint bad" : "hint ok"} role="status">
@@ -156,7 +180,7 @@ function ActionDialog<K extends Name>(props: ActionProps<K> & { readonly onClose
     ...props,
     onDone: (answer) => {
       props.onDone?.(answer);
-      if (props.isFollowed === true && isOperation(answer)) onClose();
+      if (props.isFollowed?.(answer) === true) onClose();
     },
   });
   const key = JSON.stringify(input);
@@ -233,6 +257,8 @@ export function ActionPlace(): JSX.Element | null {
   const close = (): void => {
     shown.value = undefined;
   };
+  // A link in it leads to another page.
+  useEffect(close, [page.value]);
   if (now === undefined) return null;
   if (now.step === "plan") return <ActionDialog {...now.props} onClose={close} />;
   return <ElevateDialog onClose={close} onElevated={() => (shown.value = { ...now, step: "plan" })} />;

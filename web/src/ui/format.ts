@@ -21,6 +21,9 @@ export const count = (value: number | null | undefined): string =>
 export const counted = (value: number, one: string, many = `${one}s`): string =>
   `${numbers.format(value)} ${value === 1 ? one : many}`;
 
+/** The name of an operation for people: `restart service`. */
+export const words = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
 export const percent = (value: number | null | undefined): string =>
   value === null || value === undefined ? "–" : `${Number(value.toFixed(value < 10 ? 1 : 0))} %`;
 
