@@ -127,7 +127,7 @@ describe("notifications of events", () => {
         ["Plan", "restart nginx.service"],
         ["Reason", "it hangs"],
         ["Decide with", "steward approve approval-1"],
-        ["Address", "https://hosts.example.org/web1/api/v1/approvals/approval-1"],
+        ["Address", "https://hosts.example.org/web1/console/approvals?id=approval-1"],
       ]),
     });
     open(["operations"]).approvalWanted({ ...news, id: "approval-2" } as never);

@@ -1,5 +1,4 @@
 import type { AlertSeverity, NotificationChannel, NotificationEvent } from "#contract/alerts.ts";
-import { apiBase } from "#contract/limits.ts";
 import { isUnsuccessful, type OperationError } from "#contract/operation-entry.ts";
 import type { ApprovalRecord } from "#domain/ports/approvals.ts";
 import type { AuditBreak } from "#domain/ports/audit.ts";
@@ -123,7 +122,7 @@ const approvalDraft = (news: ApprovalNews, host: string, publicUrl: string | und
     ["Proposed by", `${news.proposer.keyName} (key ${news.proposer.keyId})`],
     ["Reason", news.reason ?? undefined],
     ["Decide with", `steward approve ${news.id}`],
-    ["Address", publicUrl && `${publicUrl}${apiBase}/approvals/${news.id}`],
+    ["Address", publicUrl && `${publicUrl}/console/approvals?id=${news.id}`],
     ["Until", toTimestamp(news.expiresAt)],
     ["Time", toTimestamp(at)],
   ]),
