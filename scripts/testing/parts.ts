@@ -235,6 +235,7 @@ export const parts: readonly Part[] = [
     minutes: 5,
     commands: [
       long(
+        "console/approvals",
         "console/connection",
         "console/logs",
         "console/pages",
