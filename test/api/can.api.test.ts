@@ -93,6 +93,48 @@ describe("whether something is allowed", () => {
     await named.app.close();
   });
 
+  it.each<readonly [string, readonly string[], string, TestRequest]>([
+    [
+      "packages that are installed",
+      ["packages:install:vim", "packages:install@db-*"],
+      "packages:install:nginx",
+      { method: "POST", path: "/api/v1/packages/install", body: { packages: ["nginx"] } },
+    ],
+    [
+      "packages that are held",
+      ["packages:hold:vim", "packages:hold:nginx@db-1"],
+      "packages:hold:nginx",
+      { method: "POST", path: "/api/v1/packages/hold", body: { packages: ["nginx"] } },
+    ],
+    [
+      "the log of a unit",
+      ["logs:read:nginx", "logs:read@db-*"],
+      "logs:read:cron.service",
+      { path: "/api/v1/system/logs?unit=cron" },
+    ],
+    ["the journal's size", ["logs:read:nginx", "logs:read@db-*"], "logs:read", { path: "/api/v1/system/logs/usage" }],
+    [
+      "command lines",
+      ["processes:read", "processes:commands@db-*"],
+      "processes:commands",
+      { path: "/api/v1/system/processes?full_command=true" },
+    ],
+    [
+      "a connector",
+      ["connectors:chat:other", "connectors:chat@db-*"],
+      "connectors:chat:main",
+      {
+        ...{ method: "POST", path: "/api/v1/connectors/chat" },
+        body: { connector: "main", messages: [{ role: "user", content: "?" }] },
+      },
+    ],
+  ])("names what the key was given for other hosts where only the handler knows what is needed: %s", async (...row) => {
+    const [, granted, required, request] = row;
+    const reply = await send(service, { ...request, key: service.key(granted) });
+    const message = `this key lacks the scope ${required} on this host: it has ${granted[1]}`;
+    expect([reply.status, messageOf(reply)]).toEqual([403, message]);
+  });
+
   it("names the window that allows it, and the override", async () => {
     service.service.replaceWindows([
       {

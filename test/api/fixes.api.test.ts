@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { roles } from "#contract/scopes.ts";
 import type { FixPlan } from "#domain/health/fix.ts";
 import { plainManifest } from "../fakes/plugin-folders.ts";
-import { errorWith, send, startTestService, type TestReply, type TestService } from "./harness.ts";
+import { errorWith, messageOf, send, startTestService, type TestReply, type TestService } from "./harness.ts";
 
 let service: TestService;
 beforeEach(async () => {
@@ -428,6 +428,9 @@ describe("the scopes of a fix", () => {
       for (const scopes of [["health:fix"], ["health:fix:vital"], roles.admin.filter((each) => each !== scope)]) {
         expect(await bothWays(scopes)).toMatchObject(missing(scope));
       }
+      expect(messageOf(await bothWays(["health:fix", `${scope}@db-*`]))).toBe(
+        `cannot fix vital by mend: this key lacks the scope ${scope} on this host: it has ${scope}@db-*`,
+      );
       expect([done, asked, service.checks.vital.runs()]).toEqual([[], [], runs]);
       expect(await bothWays(["health:fix:vital", scope])).toMatchObject({ status: 200 });
       expect([done, asked.length]).toEqual([["do it"], 1]);

@@ -3,7 +3,7 @@ import type { ProcessList } from "#contract/processes.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { createFakeProcesses, type FakeProcesses, fakeProcess } from "../fakes/processes.ts";
 import { createFakeUnits, runningUnit } from "../fakes/units.ts";
-import { send, startTestService, type TestService } from "./harness.ts";
+import { messageOf, send, startTestService, type TestService } from "./harness.ts";
 
 const mebi = 1024 * 1024;
 let service: TestService;
@@ -204,9 +204,13 @@ describe("a signal to a process", () => {
   });
 
   it("is for the units of a narrowed key", async () => {
-    const key = service.key(["processes:signal:nginx"]);
+    const key = service.key(["processes:signal:nginx", "processes:signal@db-*"]);
     expect((await signal(11, { key })).status).toBe(200);
-    expect((await signal(12, { key })).status).toBe(403);
+    const refused = await signal(12, { key });
+    expect([refused.status, messageOf(refused)]).toEqual([
+      403,
+      "this key lacks the scope processes:signal on this host: it has processes:signal@db-*",
+    ]);
     expect((await signal(4242, { key })).status).toBe(403);
     expect((await signal(1, { key })).status).toBe(403);
   });

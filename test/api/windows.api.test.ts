@@ -86,7 +86,8 @@ describe.each(mutations)("windows and %s", (name, operation) => {
       return;
     }
     const all = scopes.filter((each) => each !== "windows:override");
-    const without = service.key(all);
+    const elsewhere = "windows:override@db-*";
+    const without = service.key([...all, elsewhere]);
     const prepared = async (...windows: WindowPlan[]): Promise<TestRequest> => {
       set();
       const request = await prepareMutation(service, name);
@@ -115,7 +116,13 @@ describe.each(mutations)("windows and %s", (name, operation) => {
       },
     });
     const denied = await call(freeze, { key: without, ...override("it burns") });
-    expect([denied.status, errorOf(denied).details]).toMatchObject([403, { required_scope: "windows:override" }]);
+    expect([denied.status, errorOf(denied)]).toMatchObject([
+      403,
+      {
+        message: `cannot override the window freeze: this key lacks the scope windows:override on this host: it has ${elsewhere}`,
+        details: { required_scope: "windows:override" },
+      },
+    ]);
 
     const outside = await call(window("night", { calendar: later, allow: [scope] }));
     expect([name, outside.status]).toEqual([name, 409]);

@@ -5,6 +5,7 @@ import type { TracedParts } from "#app/tracing/tracing.ts";
 import { connectorSettings } from "#config/connectors.ts";
 import type { Config } from "#config/load.ts";
 import { probeIntervalMs } from "#contract/limits.ts";
+import { scopeLack } from "#domain/access/needs.ts";
 import { allows } from "#domain/access/scopes.ts";
 import { createTokenBudgets } from "#domain/connectors/budget.ts";
 import { createChat } from "#domain/connectors/chat.ts";
@@ -58,6 +59,7 @@ export function createConnectorsPart(
     }),
     clock,
     covers: ({ scopes }, connector) => allows(scopes, "connectors:chat", connector),
+    lackOf: scopeLack,
     onCall({ connector, result, durationMs, usage }) {
       const tokens = usage && { input: usage.input_tokens, output: usage.output_tokens };
       metrics.modelCall({ connector, result, seconds: durationMs / 1000, tokens });

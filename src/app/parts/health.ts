@@ -2,6 +2,7 @@ import { openCheckHistory } from "#adapters/check-history/index.ts";
 import { createHostChecks } from "#app/checks.ts";
 import { logSetAside, type PartContext } from "#app/part.ts";
 import type { TracedParts } from "#app/tracing/tracing.ts";
+import { scopeLack } from "#domain/access/needs.ts";
 import { allows, resourcesOf } from "#domain/access/scopes.ts";
 import type { Check } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
@@ -88,7 +89,7 @@ export function createHealthPart(ports: HealthPorts) {
     fixes,
     openElsewhere: ports.openElsewhere,
     runner,
-    rights: { allows, allowsSome: (granted, scope) => resourcesOf(granted, scope).length > 0 },
+    rights: { allows, allowsSome: (granted, scope) => resourcesOf(granted, scope).length > 0, lackOf: scopeLack },
     hooks,
     clock,
     createId: ports.createId,

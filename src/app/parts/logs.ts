@@ -1,5 +1,6 @@
 import type { PartContext } from "#app/part.ts";
 import type { Caller } from "#contract/operation.ts";
+import { scopeLack } from "#domain/access/needs.ts";
 import { resourcesOf } from "#domain/access/scopes.ts";
 import { logsHandlers } from "#domain/logs/handlers.ts";
 import { createLogReader } from "#domain/logs/reader.ts";
@@ -21,11 +22,12 @@ export function createLogsPart(
     grep,
     clock,
     unitsOf,
+    scopeLack,
     encode: encodeTextFrame,
     onTrouble: (error) => log.warn({ err: error }, "log stream failed"),
   });
   return {
-    handlers: logsHandlers({ reader, journal, clock, unitsOf }),
+    handlers: logsHandlers({ reader, journal, clock, unitsOf, scopeLack }),
     reader,
     unitsOf,
     stream: stream.open,

@@ -3,6 +3,7 @@ import { createTaskLauncher } from "#adapters/operations/launcher.ts";
 import { ownProcess } from "#adapters/operations/process.ts";
 import { createOperationId } from "#adapters/operations/record.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
+import { scopeLack } from "#domain/access/needs.ts";
 import { allows } from "#domain/access/scopes.ts";
 import { createOperationEnds, type EndedOperation, recordInterrupted } from "#domain/audit/operation-ends.ts";
 import { operationHandlers } from "#domain/operations/handlers.ts";
@@ -54,7 +55,7 @@ export function createOperationsPart(
   return {
     handlers: operationHandlers({
       operations,
-      requireScopes: (spec, context) => requireOperationScopes(allows, spec, context),
+      requireScopes: (spec, context) => requireOperationScopes({ covers: allows, lackOf: scopeLack }, spec, context),
       clock,
       hasEnded: ports.hasEnded,
       stopping: stopping.signal,

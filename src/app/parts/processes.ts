@@ -1,6 +1,7 @@
 import { createProcesses } from "#adapters/procfs/processes.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
 import type { PartContext } from "#app/part.ts";
+import { scopeLack } from "#domain/access/needs.ts";
 import { matchesPattern, resourcesOf } from "#domain/access/scopes.ts";
 import type { Processes } from "#domain/ports/processes.ts";
 import type { Units } from "#domain/ports/units.ts";
@@ -18,7 +19,7 @@ export function createProcessesPart(
 ) {
   const unitsOf: Parameters<typeof processHandlers>[0]["rights"]["unitsOf"] = ({ scopes }, scope) =>
     resourcesOf(scopes, scope);
-  return { handlers: processHandlers({ ...ports, rights: { unitsOf, matches: matchesPattern } }) };
+  return { handlers: processHandlers({ ...ports, rights: { unitsOf, matches: matchesPattern, lackOf: scopeLack } }) };
 }
 
 export function buildProcessesPart(

@@ -4,6 +4,7 @@ import type { TracedParts } from "#app/tracing/tracing.ts";
 import { createHostUpdates, createStaleHost } from "#app/updates.ts";
 import { Accepted } from "#contract/operation-entry.ts";
 import type { UpdateApply } from "#contract/updates.ts";
+import { scopeLack } from "#domain/access/needs.ts";
 import { allows } from "#domain/access/scopes.ts";
 import { beginOperation } from "#domain/operations/handlers.ts";
 import type { Operations } from "#domain/operations/operations.ts";
@@ -95,12 +96,13 @@ export function createUpdatesPart(
       await beginOperation<UpdateApply>(operations, { kind, ...work }, options, () => consent(kind, work.input, null)),
     );
   };
+  const rights = { covers: allows, lackOf: scopeLack };
   const automaticKey = (windowOpenedAt: number): string => `automatic ${toTimestamp(windowOpenedAt)}`;
   return {
     handlers: {
       ...withAskingSteps(handlers, hooks),
-      ...packageChangeHandlers({ host, work, takesSnapshot, rules, fileSystems, hooks, covers: allows }),
-      ...packageHoldHandlers({ host, covers: allows }),
+      ...packageChangeHandlers({ host, work, takesSnapshot, rules, fileSystems, hooks, rights }),
+      ...packageHoldHandlers({ host, rights }),
     },
     host,
     automatic: {

@@ -40,7 +40,7 @@ interface Subject {
 /** What is known of fixes before one is run. */
 interface KnownFixes {
   /** Why a caller may carry out no fix of a check. */
-  readonly refusal: (checkId: string, granted: readonly string[]) => DomainError | undefined;
+  readonly refusal: (checkId: string, caller: Caller) => DomainError | undefined;
   /** The scopes on all resources that each fix of a check takes. */
   readonly scopesOf: (checkId: string) => readonly Scope[];
 }
@@ -90,7 +90,7 @@ const fixGateOf =
   ({ caller, operation, resource, needs }) => {
     if (operation.doesMore !== "fix" || resource === undefined) return [];
     if (needs.some((need) => isWanting(caller.scopes, need))) return [];
-    const refusal = refusalOf(resource, caller.scopes);
+    const refusal = refusalOf(resource, caller);
     return refusal === undefined ? [] : [{ kind: "scope", isRefusal: true, message: refusal.message }];
   };
 

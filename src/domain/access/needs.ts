@@ -1,6 +1,6 @@
 import { type Caller, grantedTo, type Operation } from "#contract/operation.ts";
 import type { Scope } from "#contract/scopes.ts";
-import { type DomainError, missingScope } from "#domain/common/error.ts";
+import { type DomainError, missingScope, type ScopeLack } from "#domain/common/error.ts";
 import { listNames } from "#kernel/text.ts";
 import { allows, resourcesOf, scopesOn, withoutHost, withProposals } from "./scopes.ts";
 
@@ -45,6 +45,12 @@ export function lackOf(caller: Caller, need: Need): DomainError {
   const message = `this key lacks the scope ${needText(need)} on this host: it has ${listNames(elsewhere)}`;
   return missingScope(needText(need), granted, message);
 }
+
+/** {@link lackOf} for handlers. */
+export const scopeLack: ScopeLack = (caller, scope, resource) => {
+  const need: Need = { scope, resource };
+  return caller === undefined ? missingScope(needText(need), []) : lackOf(caller, need);
+};
 
 /** Whether a list of scopes names something of what a call needs. */
 export function isNamedIn(list: readonly string[], { scope, resource, isRefinedLater = false }: Need): boolean {

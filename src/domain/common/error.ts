@@ -1,6 +1,8 @@
 import { maxFaults } from "#contract/error-body.ts";
 import type { ErrorCode } from "#contract/errors.ts";
+import type { Caller } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
+import type { Scope } from "#contract/scopes.ts";
 import { lowerFirst } from "#kernel/text.ts";
 import { findUnavailable } from "./host-unavailable.ts";
 
@@ -85,6 +87,9 @@ export const missingScope = (
   granted: readonly string[],
   message = `this key lacks the scope ${required}`,
 ): DomainError => new DomainError("FORBIDDEN", message, { required_scope: required, granted });
+
+/** Why a caller has not a scope that only the handler knows to be needed; the domain of access says it. */
+export type ScopeLack = (caller: Caller | undefined, scope: Scope, resource?: string) => DomainError;
 
 /** `details.reason` of what a window of the settings holds back. */
 export const outsideWindow = "outside_window";

@@ -1,6 +1,6 @@
 import type { ChatAnswer } from "#contract/connectors.ts";
 import type { Caller, Context, ServerSentEvent } from "#contract/operation.ts";
-import { DomainError, missingScope } from "#domain/common/error.ts";
+import { DomainError, type ScopeLack } from "#domain/common/error.ts";
 import { type ChatPart, ProviderFailed } from "#domain/ports/connectors.ts";
 import { untilAborted } from "#kernel/async.ts";
 import { utf8Length } from "#kernel/text.ts";
@@ -14,9 +14,10 @@ export function createChat(
   ports: ChatCallPorts & {
     readonly connectors: Connectors;
     readonly covers: (caller: Caller, connector: string) => boolean;
+    readonly lackOf: ScopeLack;
   },
 ) {
-  const { connectors, covers } = ports;
+  const { connectors, covers, lackOf } = ports;
 
   /** The named connector, or the default. @throws DomainError FORBIDDEN, NOT_FOUND, UNAVAILABLE where it cannot be used. */
   const choose = async (
@@ -27,8 +28,7 @@ export function createChat(
     const name = named ?? connectors.defaultName();
     if (name === null) throw noDefault(connectors.defaultState().name);
     // Before it can be seen whether the connector exists.
-    if (caller === undefined || !covers(caller, name))
-      throw missingScope(`connectors:chat:${name}`, caller?.scopes ?? []);
+    if (caller === undefined || !covers(caller, name)) throw lackOf(caller, "connectors:chat", name);
     checkWindows("connectors:chat", name);
     const definition = connectors.find(name);
     if (definition === undefined) throw new DomainError("NOT_FOUND", `cannot find connector ${name}`);

@@ -1,8 +1,8 @@
 import { type FixResult, type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
 import { fixTimeoutMs } from "#contract/limits.ts";
-import type { Plan } from "#contract/operation.ts";
+import type { Caller, Plan } from "#contract/operation.ts";
 import type { Scope } from "#contract/scopes.ts";
-import { DomainError, invalid, missingScope } from "#domain/common/error.ts";
+import { DomainError, invalid, type ScopeLack } from "#domain/common/error.ts";
 import { askingSteps, type Hooks, refusedBy } from "#domain/common/hooks.ts";
 import { requireAsPlanned } from "#domain/common/plan.ts";
 import { createTimeLimit } from "#kernel/async.ts";
@@ -17,6 +17,7 @@ import type { CheckRunner } from "./runner.ts";
 export interface Rights {
   readonly allows: (granted: readonly string[], scope: Scope, resource?: string) => boolean;
   readonly allowsSome: (granted: readonly string[], scope: Scope) => boolean;
+  readonly lackOf: ScopeLack;
 }
 
 export type Fixer = ReturnType<typeof createFixer>;
@@ -24,8 +25,8 @@ export type Fixer = ReturnType<typeof createFixer>;
 type CheckWindows = (scope: Scope, resource?: string) => void;
 
 interface FixOptions {
-  /** The scopes of the caller, which are checked also for a dry run. */
-  readonly granted: readonly string[];
+  /** Whose scopes are checked also for a dry run. */
+  readonly caller: Caller | undefined;
   /** @throws DomainError where a window holds a scope back. */
   readonly checkWindows: CheckWindows;
   readonly isDryRun: boolean;
@@ -37,10 +38,12 @@ interface FixOptions {
 
 interface Asked {
   readonly checkId: string;
-  readonly granted: readonly string[];
+  readonly caller: Caller | undefined;
   readonly planned?: readonly string[];
   readonly checkWindows: CheckWindows;
 }
+
+type Who = Pick<Asked, "checkId" | "caller">;
 
 export interface FixerPorts {
   readonly fixes: readonly Fix[];
@@ -78,25 +81,32 @@ const planningMs = 30_000;
 
 const noFix = (checkId: string, why: string): DomainError => invalid("check_id", why, `cannot fix ${checkId}: ${why}`);
 
-function lacking({ id }: Fix, { checkId, granted }: Pick<Asked, "checkId" | "granted">, required: string): DomainError {
-  const message = `cannot fix ${checkId}: this key lacks the scope ${required}, which the fix ${id} takes`;
-  return missingScope(required, granted, message);
+interface Lack {
+  readonly scope: Scope;
+  readonly unit?: string | undefined;
+}
+
+function lacking({ rights }: State, { id }: Fix, { checkId, caller }: Who, need: Lack): DomainError {
+  const { code, message, details } = rights.lackOf(caller, need.scope, need.unit);
+  return new DomainError(code, `cannot fix ${checkId} by ${id}: ${message}`, details);
 }
 
 /** An error where the caller has a scope of the fix on no resource. */
-function fixRefusal({ rights }: State, fix: Fix, asked: Pick<Asked, "checkId" | "granted">): DomainError | undefined {
-  const required = fix.alsoNeeds.find((scope) => !rights.allowsSome(asked.granted, scope));
-  return required && lacking(fix, asked, required);
+function fixRefusal(state: State, fix: Fix, who: Who): DomainError | undefined {
+  const { scopes = [] } = who.caller ?? {};
+  const required = fix.alsoNeeds.find((scope) => !state.rights.allowsSome(scopes, scope));
+  return required && lacking(state, fix, who, { scope: required });
 }
 
 /** @throws DomainError where the scopes of the caller do not cover all that the plan touches. */
-function authorizePlan({ rights }: State, fix: Fix, plan: Planned, asked: Asked): void {
+function authorizePlan(state: State, fix: Fix, plan: Planned, asked: Asked): void {
   if (plan.steps.length === 0 || !fix.alsoNeeds.includes("services:restart")) return;
   const { units = [] } = plan;
+  const { scopes = [] } = asked.caller ?? {};
   // A plan without units may touch any.
   for (const unit of units.length === 0 ? [undefined] : units) {
-    if (!rights.allows(asked.granted, "services:restart", unit))
-      throw lacking(fix, asked, unit === undefined ? "services:restart" : `services:restart:${unit}`);
+    if (!state.rights.allows(scopes, "services:restart", unit))
+      throw lacking(state, fix, asked, { scope: "services:restart", unit });
     asked.checkWindows("services:restart", unit);
   }
 }
@@ -217,9 +227,9 @@ const fixesOf = ({ runner, fixes }: State, checkId: string): readonly Fix[] =>
   (runner.find(checkId)?.fixes ?? []).flatMap((id) => fixes.find((fix) => fix.id === id) ?? []);
 
 /** An error where the caller lacks the scopes of each fix of the check. */
-function refusalOfEach(state: State, asked: Pick<Asked, "checkId" | "granted">): DomainError | undefined {
-  const possible = fixesOf(state, asked.checkId);
-  const refusals = possible.flatMap((fix) => fixRefusal(state, fix, asked) ?? []);
+function refusalOfEach(state: State, who: Who): DomainError | undefined {
+  const possible = fixesOf(state, who.checkId);
+  const refusals = possible.flatMap((fix) => fixRefusal(state, fix, who) ?? []);
   return refusals.length === possible.length ? refusals[0] : undefined;
 }
 
@@ -260,8 +270,7 @@ export function createFixer(ports: FixerPorts) {
 
   return {
     /** Why a caller may carry out no fix of a check, whatever it finds. Nothing is run. */
-    refusal: (checkId: string, granted: readonly string[]): DomainError | undefined =>
-      refusalOfEach(state, { checkId, granted }),
+    refusal: (checkId: string, caller: Caller): DomainError | undefined => refusalOfEach(state, { checkId, caller }),
 
     /** The scopes on all resources that each fix of a check takes, whatever it finds. */
     scopesOf: (checkId: string): readonly Scope[] => {
@@ -271,8 +280,8 @@ export function createFixer(ports: FixerPorts) {
 
     /** @throws DomainError `NOT_FOUND`, `VALIDATION_ERROR` without a fix or a confirmation, `CONFLICT` of the kind, `FORBIDDEN`. */
     fix(checkId: string, options: FixOptions): Promise<FixResult | Plan> {
-      const { granted, checkWindows, isDryRun, isConfirmed, onOperation = () => undefined } = options;
-      const asked = { checkId, granted, checkWindows, ...defined({ planned: options.planned }) };
+      const { caller, checkWindows, isDryRun, isConfirmed, onOperation = () => undefined } = options;
+      const asked = { checkId, caller, checkWindows, ...defined({ planned: options.planned }) };
       return withFix<FixResult | Plan>(state, asked, async (found) => {
         const { check, fix } = found;
         if (!isUnhealthy(check)) return nothingToDo(fix, check, isDryRun);

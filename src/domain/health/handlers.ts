@@ -112,7 +112,7 @@ export function checkHandlers(ports: {
       await ready?.();
       const operation: { operation_id?: string } = {};
       const answer = await fixer.fix(id, {
-        granted: caller?.scopes ?? [],
+        caller,
         checkWindows,
         isDryRun: query.dry_run ?? false,
         isConfirmed: body.confirm ?? false,

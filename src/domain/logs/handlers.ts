@@ -1,7 +1,7 @@
 import { logQueryLimit } from "#contract/limits.ts";
 import type { logs } from "#contract/logs.ts";
 import type { Caller, Context, Handlers } from "#contract/operation.ts";
-import { checked, invalid, missingScope, refuseAll } from "#domain/common/error.ts";
+import { checked, invalid, refuseAll, type ScopeLack } from "#domain/common/error.ts";
 import { notShown } from "#domain/common/not-shown.ts";
 import type {
   JournalExploration,
@@ -40,8 +40,9 @@ export function logsHandlers(ports: {
   clock: Pick<Clock, "now" | "sleep">;
   /** Names and patterns of the units whose entries a caller may read. */
   unitsOf: (caller: Caller) => "all" | readonly string[];
+  scopeLack: ScopeLack;
 }): Handlers<typeof logs> {
-  const { reader, journal, clock, unitsOf } = ports;
+  const { reader, journal, clock, unitsOf, scopeLack } = ports;
 
   /** The units to search, undefined for all; narrowed to those that the caller may read. */
   function visibleUnits(
@@ -53,7 +54,7 @@ export function logsHandlers(ports: {
     const granted = caller === undefined ? [] : unitsOf(caller);
     if (granted === "all") return wanted;
     const refused = wanted?.find((unit) => !granted.some((pattern) => isWithin(unit, pattern)));
-    if (refused !== undefined) throw missingScope(`logs:read:${refused}`, caller?.scopes ?? []);
+    if (refused !== undefined) throw scopeLack(caller, "logs:read", refused);
     return wanted ?? granted;
   }
 
@@ -83,7 +84,7 @@ export function logsHandlers(ports: {
     return notShown("entries", reason);
   };
 
-  const common = { reader, journal, readingOf, listedOf, lackOf };
+  const common = { reader, journal, readingOf, listedOf, lackOf, scopeLack };
 
   return {
     ...listHandlers(common),

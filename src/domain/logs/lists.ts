@@ -1,7 +1,7 @@
 import { logFieldValuesLimit } from "#contract/limits.ts";
 import type { LogFieldValues, logs } from "#contract/logs.ts";
 import type { Context, Handlers } from "#contract/operation.ts";
-import { missingScope } from "#domain/common/error.ts";
+import type { ScopeLack } from "#domain/common/error.ts";
 import { pageOf, wholeList } from "#domain/common/page.ts";
 import type { JournalLists, JournalStorage, ListedEntries } from "#domain/ports/journal.ts";
 import type { AskedNamespace, LackOf } from "./exploration.ts";
@@ -40,8 +40,9 @@ export function listHandlers(ports: {
   /** All entries that a caller may read. */
   readonly listedOf: (query: AskedNamespace, context: Context) => ListedEntries;
   readonly lackOf: LackOf;
+  readonly scopeLack: ScopeLack;
 }): Pick<Handlers<typeof logs>, "listLogBoots" | "listLogFields" | "listLogFieldValues" | "getLogUsage"> {
-  const { reader, journal, readingOf, listedOf, lackOf } = ports;
+  const { reader, journal, readingOf, listedOf, lackOf, scopeLack } = ports;
   return {
     async listLogBoots({ query }, context) {
       const listed = listedOf(query, context);
@@ -69,7 +70,7 @@ export function listHandlers(ports: {
       return { ...pageOfValues(found, query), ...(await lackOf(found.values.length === 0, listed, context)) };
     },
     async getLogUsage(_, context) {
-      if (listedOf({}, context).units !== undefined) throw missingScope("logs:read", context.caller?.scopes ?? []);
+      if (listedOf({}, context).units !== undefined) throw scopeLack(context.caller, "logs:read");
       const size = await reader.ask(journal.size, readingOf(context));
       return {
         disk_bytes: size?.diskBytes ?? 0,

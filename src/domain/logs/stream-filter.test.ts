@@ -3,8 +3,9 @@ import { DomainError } from "#domain/common/error.ts";
 import type { LiveEntry } from "#domain/ports/journal.ts";
 import { changeFilter, createLogMatcher, noFilter, readFilterMessage, type Sight } from "./stream-filter.ts";
 
-const all: Sight = { units: "all", scopes: ["logs:read"] };
-const some: Sight = { units: ["app-*", "nginx.service"], scopes: ["logs:read:app-*", "logs:read:nginx.service"] };
+const lackOf = (unit: string) => new DomainError("FORBIDDEN", unit);
+const all: Sight = { units: "all", lackOf };
+const some: Sight = { units: ["app-*", "nginx.service"], lackOf };
 
 const live = (units: readonly string[], priority: number | null, namespace = ""): LiveEntry => ({
   units,

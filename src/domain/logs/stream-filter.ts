@@ -1,6 +1,6 @@
 import { namespacePattern } from "#contract/log-entry.ts";
 import { priorityNumbers } from "#contract/streams.ts";
-import { checked, invalid, missingScope } from "#domain/common/error.ts";
+import { checked, type DomainError, invalid } from "#domain/common/error.ts";
 import type { ListedEntries, LiveEntry } from "#domain/ports/journal.ts";
 import { isRecord } from "#kernel/values.ts";
 import { checkExpression } from "./expression.ts";
@@ -31,7 +31,8 @@ const maxRememberedUnits = 4096;
 /** What a client may see. */
 export interface Sight {
   readonly units: "all" | readonly string[];
-  readonly scopes: readonly string[];
+  /** Why it may not see a unit. */
+  readonly lackOf: (unit: string) => DomainError;
 }
 
 function parseText(field: "unit" | "grep", value: unknown, maxLength: number): string {
@@ -41,10 +42,10 @@ function parseText(field: "unit" | "grep", value: unknown, maxLength: number): s
   return value;
 }
 
-function parseUnit(value: unknown, { units, scopes }: Sight): string {
+function parseUnit(value: unknown, { units, lackOf }: Sight): string {
   const unit = canonicalUnit(parseText("unit", value, maxUnitLength));
   if (units === "all" || units.some((pattern) => isWithin(unit, pattern))) return unit;
-  throw missingScope(`logs:read:${unit}`, scopes);
+  throw lackOf(unit);
 }
 
 function parsePriority(value: unknown): number | undefined {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { StreamClient, StreamError, StreamSession } from "#contract/streams.ts";
+import { DomainError } from "#domain/common/error.ts";
 import { LogQueryRefused } from "#domain/ports/journal.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeGrep } from "../../../test/fakes/grep.ts";
@@ -81,6 +82,7 @@ function start() {
       return new TextEncoder().encode(json);
     },
     unitsOf: () => "all",
+    scopeLack: (_, scope) => new DomainError("FORBIDDEN", scope),
     onTrouble: () => undefined,
   });
   const attach = (query: { cursor?: string; grep?: string; unit?: string } = {}) => {

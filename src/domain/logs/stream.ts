@@ -1,7 +1,7 @@
 import type { Caller } from "#contract/operation.ts";
 import type { StreamClient, StreamHandlers, streams } from "#contract/streams.ts";
 import { closeCodes } from "#contract/streams.ts";
-import { checked } from "#domain/common/error.ts";
+import { checked, type ScopeLack } from "#domain/common/error.ts";
 import { type Grep, type Journal, JournalUnavailable, type LiveEntry } from "#domain/ports/journal.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { type CatchUpPorts, catchUp, clearGrep } from "./catch-up.ts";
@@ -15,7 +15,7 @@ import {
   type Lane,
   type LiveGroup,
 } from "./live-groups.ts";
-import { changeFilter, type LogFilter, listedBy, noFilter, readFilterMessage } from "./stream-filter.ts";
+import { changeFilter, type LogFilter, listedBy, noFilter, readFilterMessage, type Sight } from "./stream-filter.ts";
 import { requireCursor } from "./window.ts";
 
 export interface LogStreamPorts {
@@ -25,6 +25,7 @@ export interface LogStreamPorts {
   readonly encode: EncodeFrame;
   /** Names and patterns of the units whose entries a caller may read. */
   readonly unitsOf: (caller: Caller) => "all" | readonly string[];
+  readonly scopeLack: ScopeLack;
   readonly onTrouble: (error: unknown) => void;
 }
 
@@ -160,7 +161,7 @@ export function createLogStream(ports: LogStreamPorts): {
   readonly open: StreamHandlers<typeof streams>["logs"];
   readonly dispose: Dispose;
 } {
-  const { grep, encode, unitsOf, onTrouble } = ports;
+  const { grep, encode, unitsOf, scopeLack, onTrouble } = ports;
   const makeLane = (): Lane => {
     const groups: Lane["groups"] = new Map();
     const departing: Lane["departing"] = new Set();
@@ -197,7 +198,7 @@ export function createLogStream(ports: LogStreamPorts): {
 
   return {
     open({ cursor, ...query }, caller) {
-      const sight = { units: unitsOf(caller), scopes: caller.scopes };
+      const sight: Sight = { units: unitsOf(caller), lackOf: (unit) => scopeLack(caller, "logs:read", unit) };
       const [, filter] = checked(
         () => requireCursor("cursor", cursor),
         () => changeFilter(noFilter, query, sight),

@@ -1,6 +1,5 @@
 import type { Context } from "#contract/operation.ts";
 import type { ProcessEntry, ProcessList, ProcessUnit } from "#contract/processes.ts";
-import { missingScope } from "#domain/common/error.ts";
 import { cursorBehind, pageStart } from "#domain/common/page.ts";
 import { redact } from "#domain/common/redact.ts";
 import type { Process, Processes, ProcessIo, SampledProcess } from "#domain/ports/processes.ts";
@@ -120,9 +119,8 @@ export function createProcessList(ports: { readonly processes: Processes; readon
 
   return async (query: Query, { caller, touched }: Pick<Context, "caller" | "touched">): Promise<ProcessList> => {
     const { sort = "cpu", limit = 100, cursor, by_unit: byUnit = false, full_command: wantsFull = false } = query;
-    const scopes = caller?.scopes ?? [];
     if (wantsFull && caller !== undefined && rights.unitsOf(caller, "processes:commands").length === 0)
-      throw missingScope("processes:commands", scopes);
+      throw rights.lackOf(caller, "processes:commands");
     const sample = await processes.sample();
     const { found, unitOf } = await select(sample.processes, query, caller);
     const ioOfAll = sort === "io" ? await processes.ioOfAll(found) : new Map<number, ProcessIo>();

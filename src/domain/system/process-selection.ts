@@ -1,12 +1,14 @@
 import type { Caller, Input } from "#contract/operation.ts";
 import { type processes, processUnitName } from "#contract/processes.ts";
 import type { Scope } from "#contract/scopes.ts";
+import type { ScopeLack } from "#domain/common/error.ts";
 import type { Process, Processes, SampledProcess } from "#domain/ports/processes.ts";
 
 /** The units that a caller's scopes are for; the domain of access decides. */
 export interface UnitRights {
   readonly unitsOf: (caller: Caller, scope: Scope) => "all" | readonly string[];
   readonly matches: (pattern: string, name: string) => boolean;
+  readonly lackOf: ScopeLack;
 }
 
 export type ProcessQuery = Input<typeof processes.listProcesses>["query"];

@@ -1,6 +1,6 @@
 import type { Context, Input, Plan } from "#contract/operation.ts";
 import type { processes as operations, ProcessSignal, SignalResult } from "#contract/processes.ts";
-import { DomainError, missingScope, readTime, unavailable } from "#domain/common/error.ts";
+import { DomainError, readTime, unavailable } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import { redact } from "#domain/common/redact.ts";
 import { type Process, type Processes, ProcessGone } from "#domain/ports/processes.ts";
@@ -140,8 +140,7 @@ export function createSignals(ports: SignalPorts) {
       }
     };
     const process = await onHost(() => find(pid, readTime("start_time", startTime), doing));
-    if (!mayUse(rights, caller, "processes:signal", process.unit))
-      throw missingScope("processes:signal", caller?.scopes ?? []);
+    if (!mayUse(rights, caller, "processes:signal", process.unit)) throw rights.lackOf(caller, "processes:signal");
     context.checkWindows("processes:signal", process.unit ?? "");
     const unit = await onHost(() => requireSignallable(process, { units, own, doing }));
     if (query.dry_run) {

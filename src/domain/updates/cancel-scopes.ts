@@ -1,10 +1,9 @@
 import type { Context } from "#contract/operation.ts";
 import type { Scope } from "#contract/scopes.ts";
-import { missingScope } from "#domain/common/error.ts";
 import type { OperationSpec } from "#domain/ports/operations.ts";
 import type { ChangeRequest } from "#domain/ports/packages.ts";
 import type { ApplyInput } from "./apply-steps.ts";
-import { type Covers, requirePackageScopes } from "./package-changes.ts";
+import { type PackageRights, requirePackageScopes } from "./package-changes.ts";
 import type { UpdateKind } from "./verbs.ts";
 
 const scopeOfKind: Readonly<Record<Exclude<UpdateKind, "packages.change">, Scope>> = {
@@ -17,7 +16,7 @@ const scopeOfKind: Readonly<Record<Exclude<UpdateKind, "packages.change">, Scope
 
 /** Refuses a caller who could not have begun an operation. @throws DomainError `FORBIDDEN` */
 export function requireOperationScopes(
-  covers: Covers,
+  rights: PackageRights,
   { kind, input }: Pick<OperationSpec, "kind" | "input">,
   context: Pick<Context, "caller" | "checkWindows">,
 ): void {
@@ -25,12 +24,12 @@ export function requireOperationScopes(
     // The input was checked before it was recorded.
     const { request } = input as ApplyInput<ChangeRequest>;
     const scope = request.change === "install" ? "packages:install" : "packages:remove";
-    requirePackageScopes(covers, context, { scope, names: request.names });
+    requirePackageScopes(rights, context, { scope, names: request.names });
     return;
   }
   // A kind of another version takes what most of them do.
   const scope = new Map<string, Scope>(Object.entries(scopeOfKind)).get(kind) ?? "updates:apply";
   const { scopes = [] } = context.caller ?? {};
-  if (!covers(scopes, scope)) throw missingScope(scope, scopes);
+  if (!rights.covers(scopes, scope)) throw rights.lackOf(context.caller, scope);
   context.checkWindows(scope);
 }

@@ -2,7 +2,7 @@ import type { Context, Handlers, Input } from "#contract/operation.ts";
 import type { packageChanges } from "#contract/package-changes.ts";
 import { packageOf } from "#contract/packages.ts";
 import type { Scope } from "#contract/scopes.ts";
-import { invalid, missingScope } from "#domain/common/error.ts";
+import { invalid, type ScopeLack } from "#domain/common/error.ts";
 import type { Hooks } from "#domain/common/hooks.ts";
 import type { ChangeRequest } from "#domain/ports/packages.ts";
 import type { FileSystems } from "#domain/ports/storage.ts";
@@ -13,18 +13,21 @@ import { applyPlan, type FindHost, type LongWork, managedHost } from "./handlers
 import { withAsking } from "./hooks.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 
-/** Whether scopes cover one for a package, or for all. */
-export type Covers = (granted: readonly string[], scope: Scope, name?: string) => boolean;
+export interface PackageRights {
+  /** Whether scopes cover one for a package, or for all. */
+  readonly covers: (granted: readonly string[], scope: Scope, name?: string) => boolean;
+  readonly lackOf: ScopeLack;
+}
 
 /** @throws DomainError `FORBIDDEN` with the first package for which a scope is missing, `CONFLICT` where a window holds one back. */
 export function requirePackageScopes(
-  covers: Covers,
+  { covers, lackOf }: PackageRights,
   { caller, checkWindows }: Pick<Context, "caller" | "checkWindows">,
   { scope, names }: { readonly scope: Scope; readonly names: readonly string[] },
 ): void {
   const { scopes = [] } = caller ?? {};
   const foreign = names.find((name) => !covers(scopes, scope, packageOf(name)));
-  if (foreign !== undefined) throw missingScope(`${scope}:${packageOf(foreign)}`, scopes);
+  if (foreign !== undefined) throw lackOf(caller, scope, packageOf(foreign));
   for (const name of names) checkWindows(scope, packageOf(name));
 }
 
@@ -35,22 +38,22 @@ interface Ports {
   readonly rules: DowngradeRules;
   readonly fileSystems: FileSystems;
   readonly hooks: Pick<Hooks, "names">;
-  readonly covers: Covers;
+  readonly rights: PackageRights;
 }
 
 /** Installs, removes and purges packages, as updates are installed. */
 export function packageChangeHandlers(ports: Ports): Handlers<typeof packageChanges> {
-  const { host, work, covers, hooks } = ports;
+  const { host, work, rights, hooks } = ports;
   const changeBy =
     (change: ChangeRequest["change"], scope: Scope) =>
     async ({ query, body }: Input<typeof packageChanges.installPackages>, context: Context) => {
       const { packages: names, guard = false, create_snapshot: takesSnapshot = ports.takesSnapshot } = body;
       const { scopes = [] } = context.caller ?? {};
-      requirePackageScopes(covers, context, { scope, names });
+      requirePackageScopes(rights, context, { scope, names });
       if (guard && !takesSnapshot) throw invalid("guard", "A guarded change needs a snapshot to return to");
       const updates = await managedHost(host);
       // What comes along goes beyond the names that a narrowed key has.
-      const removesOnlyNamed = !covers(scopes, "packages:remove");
+      const removesOnlyNamed = !rights.covers(scopes, "packages:remove");
       const request: ChangeRequest = { change, names, removesOnlyNamed };
       const input: ApplyInput<ChangeRequest> = { request, takesSnapshot, isGuarded: guard };
       if (query.dry_run ?? false)

@@ -6,12 +6,12 @@ import { createPlan } from "#domain/common/plan.ts";
 import type { InstalledPackage, PackageManager } from "#domain/ports/packages.ts";
 import { defined } from "#kernel/values.ts";
 import { type FindHost, managedHost } from "./handlers.ts";
-import { type Covers, requirePackageScopes } from "./package-changes.ts";
+import { type PackageRights, requirePackageScopes } from "./package-changes.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 
 interface Ports {
   readonly host: FindHost;
-  readonly covers: Covers;
+  readonly rights: PackageRights;
 }
 
 const keyOf = ({ name, architecture }: Pick<InstalledPackage, "name" | "architecture">): string =>
@@ -111,14 +111,14 @@ async function setHolds(
 }
 
 /** Keeps packages at their version, and lets them be updated again. */
-export function packageHoldHandlers({ host, covers }: Ports): Handlers<typeof packageHolds> {
+export function packageHoldHandlers({ host, rights }: Ports): Handlers<typeof packageHolds> {
   const setBy =
     (isHeld: boolean) =>
     async (
       { query, body: { packages: names } }: Input<typeof packageHolds.holdPackages>,
       context: Context,
     ): Promise<PackageHolds | Plan> => {
-      requirePackageScopes(covers, context, { scope: "packages:hold", names });
+      requirePackageScopes(rights, context, { scope: "packages:hold", names });
       const doing = `${isHeld ? "hold" : "unhold"} ${names.join(", ")}`;
       const { manager } = await managedHost(host);
       await demandSupport(manager, isHeld);

@@ -1,10 +1,9 @@
 import type { FastifyRequest, preHandlerHookHandler } from "fastify";
-import { grantedTo } from "#contract/operation.ts";
 import type { ApprovalGate } from "#domain/access/approval-gate.ts";
-import { mutationNeeds, type Need } from "#domain/access/needs.ts";
+import { mutationNeeds, type Need, scopeLack } from "#domain/access/needs.ts";
 import { allows } from "#domain/access/scopes.ts";
 import { overrideHeader, type WindowGate, windowRefusal } from "#domain/access/window-gate.ts";
-import { invalid, missingScope } from "#domain/common/error.ts";
+import { DomainError, invalid } from "#domain/common/error.ts";
 import { isDryRun } from "./request-record.ts";
 
 /** Printable ASCII that begins with a mark: HTTP drops spaces around it. */
@@ -51,11 +50,8 @@ export function createWindowHooks(
       return;
     }
     if (reason === undefined || caller === undefined) throw windowRefusal(held);
-    throw missingScope(
-      "windows:override",
-      grantedTo(caller),
-      `cannot override the window ${held.window}: this key lacks the scope windows:override`,
-    );
+    const { code, message, details } = scopeLack(caller, "windows:override");
+    throw new DomainError(code, `cannot override the window ${held.window}: ${message}`, details);
   };
 
   const hold: preHandlerHookHandler = (request, _, done) => {
