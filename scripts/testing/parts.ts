@@ -242,6 +242,7 @@ export const parts: readonly Part[] = [
         "console/services",
         "console/session",
         "console/updates",
+        "console/windows",
       ),
     ],
   },

@@ -82,6 +82,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** The token of the plan that somebody has seen. */
   readonly planToken?: string | undefined;
+  /** Why a window is overridden that holds the call back. */
+  readonly override?: string | undefined;
   /** Asks for the operation instead of its end. */
   readonly later?: boolean;
 }
@@ -131,6 +133,7 @@ export async function call<K extends Name>(name: K, input?: Input<K>, options: C
       ...(half !== null && { "X-Steward-Session": half }),
       ...(parts.body !== undefined && { "Content-Type": "application/json" }),
       ...(options.planToken !== undefined && { "X-Plan-Token": options.planToken }),
+      ...(options.override !== undefined && { "X-Window-Override": options.override }),
       ...(options.later && { Prefer: "respond-async" }),
     },
     ...(parts.body !== undefined && { body: JSON.stringify(parts.body) }),

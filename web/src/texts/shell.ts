@@ -60,6 +60,8 @@ export const actionTexts = {
   reboot: "The host has to be rebooted afterwards.",
   partial: (names: string) => `Some packages could not be returned to their present version: ${names}`,
   risky: "This can interrupt or lose something.",
+  override: "Why it is needed now, for the record",
+  overrideForm: "In ASCII characters: letters without accents, digits, punctuation.",
   confirm: "I have read this and want it done",
   proposes: (approvers: number) =>
     approvers === 1 ? "Another person has to approve it." : `${approvers} others have to approve it.`,

@@ -1,4 +1,4 @@
-import { signal, useSignal } from "@preact/signals";
+import { type Signal, signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
 import type { Approval } from "#contract/approvals.ts";
@@ -137,10 +137,10 @@ function useAction<K extends Name>({ operation, input, later = false, onDone }: 
       if (!signal?.aborted) fail(error);
     }
   };
-  const run = async ({ plan_token: planToken }: Plan): Promise<void> => {
+  const run = async ({ plan_token: planToken }: Plan, override: string | undefined): Promise<void> => {
     stage.value = { is: "running" };
     try {
-      const answer = await call(operation, input, { planToken, later });
+      const answer = await call(operation, input, { planToken, override, later });
       stage.value = { is: "done", answer };
       refreshAll();
       onDone?.(answer);
@@ -172,10 +172,37 @@ function Outcome({ answer }: { readonly answer: unknown }): JSX.Element {
   );
 }
 
+/** Whether a window holds a call back when it is made now: what waits for approval is held back later. */
+const isHeld = ({ outside_window: held, needs_approval: waits }: Plan): boolean =>
+  held !== undefined && waits === undefined;
+/** It goes into a header. */
+const isReason = (text: string): boolean => /^[\x21-\x7e][\x20-\x7e]*$/.test(text);
+
+/** Where somebody who may override a window says why. */
+function OverrideField({ value }: { readonly value: Signal<string> }): JSX.Element | null {
+  if (mayDo("windows:override") !== "does") return null;
+  return (
+    <>
+      <label>
+        {texts.override}
+        <input
+          type="text"
+          maxLength={200}
+          autocomplete="off"
+          value={value.value}
+          onInput={({ currentTarget }) => (value.value = currentTarget.value)}
+        />
+      </label>
+      {value.value !== "" && !isReason(value.value) && <p class="hint warn">{texts.overrideForm}</p>}
+    </>
+  );
+}
+
 /** The plan of a call, and the button that carries it out. */
 function ActionDialog<K extends Name>(props: ActionProps<K> & { readonly onClose: () => void }): JSX.Element {
   const { operation, input, label, title, steward, options, onClose } = props;
   const isRead = useSignal(false);
+  const override = useSignal("");
   const { stage, plan, run } = useAction({
     ...props,
     onDone: (answer) => {
@@ -191,6 +218,7 @@ function ActionDialog<K extends Name>(props: ActionProps<K> & { readonly onClose
   }, [key]);
   const now = stage.value;
   const isRisky = now.is === "planned" && now.plan.risk === "risky";
+  const needsReason = now.is === "planned" && isHeld(now.plan);
   const hasSteps = now.is === "planned" && now.plan.steps.length > 0;
   return (
     <Dialog title={title} onClose={onClose}>
@@ -205,6 +233,7 @@ function ActionDialog<K extends Name>(props: ActionProps<K> & { readonly onClose
         <>
           {now.isChanged && <p class="hint warn">{texts.changed}</p>}
           <PlanView plan={now.plan} />
+          {needsReason && <OverrideField value={override} />}
           {isRisky && (
             <label class="check">
               <input type="checkbox" checked={isRead.value} onChange={() => (isRead.value = !isRead.value)} />
@@ -232,8 +261,8 @@ function ActionDialog<K extends Name>(props: ActionProps<K> & { readonly onClose
           <button
             type="button"
             class={operations[operation][3] === "danger" ? "primary danger" : "primary"}
-            disabled={isRisky && !isRead.value}
-            onClick={() => void run(now.plan)}
+            disabled={(isRisky && !isRead.value) || (needsReason && !isReason(override.value))}
+            onClick={() => void run(now.plan, needsReason ? override.value : undefined)}
           >
             {label}
           </button>
