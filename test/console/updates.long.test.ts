@@ -152,6 +152,40 @@ describeOnHost("updates in the console", { missing }, (session) => {
     expect(await versionsOf(["editor"])).toEqual({ editor: "1.0" });
   });
 
+  it("that a key may only propose wait for another, and are followed from their approval", async () => {
+    await install(oldOf(["gated"]));
+    await shell("touch /srv/gate");
+    const scopes = ["viewer", "propose:updates:apply"];
+    const { key } = (await api().createKey({ body: { name: "deploy", scopes } })) as { key: string };
+    const proposer = await openConsole(browser, { url: service().url, key, elevated: true });
+    await proposer.open("updates");
+    await proposer.page.getByLabel("Choose gated", { exact: true }).check();
+    await proposer.page.getByRole("button", { name: "Install 1 chosen" }).click();
+    await proposer.page.getByText("Another person has to approve it.").waitFor();
+    await carryOut(proposer.page, "Install 1 chosen");
+    await proposer.page.getByRole("link", { name: "Show the approval" }).click();
+    await proposer.page.getByRole("dialog", { name: "Apply updates" }).waitFor();
+
+    await page.goto(proposer.page.url());
+    const approval = page.getByRole("dialog", { name: "Apply updates" });
+    await approval.getByRole("button", { name: "Approve" }).click();
+    await page.getByRole("dialog", { name: "Approve: " }).getByText("gated from 1.0 to 1.1").waitFor();
+    await carryOut(page, "Approve");
+    for (const each of [page, proposer.page]) await each.getByText("It is being carried out.").waitFor();
+    await eventually(() => shell("test -e /srv/at-gate"));
+    expect(await axeFaults(page)).toEqual([]);
+    await shell("rm /srv/gate");
+    for (const each of [page, proposer.page])
+      await each.getByText("done", { exact: true }).waitFor({ timeout: slowMs });
+    expect(await versionsOf(["gated"])).toEqual({ gated: "1.1" });
+    const { operation_id: id } = await api().getApproval({
+      params: { id: new URL(page.url()).searchParams.get("id") ?? "" },
+    });
+    await approval.getByRole("link", { name: id ?? "" }).click();
+    await page.getByRole("heading", { name: "1 package changed as planned" }).waitFor();
+    await proposer.context.close();
+  });
+
   it("leave packages alone that are held by their page", async () => {
     await open.open("packages?search=editor");
     await page.getByRole("button", { name: "editor", exact: true }).click();
