@@ -10,12 +10,21 @@ export interface Change {
   readonly text: string;
 }
 
-/** Calls that changed something; sign-ins are not among them. */
+const ofAccess = /Session|Ticket|Code|Passkey|Approval|^approve$|^deny$/;
+/** Of a target what says by which way the call came, not what it was about. */
+const ways = new Set(["session", "via", "client", "stated_reason"]);
+const aboutOf = (target: Readonly<Record<string, string>>): string =>
+  Object.entries(target)
+    .flatMap(([name, value]) => (ways.has(name) ? [] : [value]))
+    .join(", ");
+
+/** Calls that changed something: no sign-ins, and approvals only as the calls that were carried out. */
 export function callsOf({ entries }: Answer<"listAudit">): readonly Change[] {
   return entries.flatMap(({ seq, time, operation, outcome, dry_run: isDry, key_name: key, target }) => {
-    const isOwn = operation === null || /Session|Ticket|Code|Passkey/.test(operation) || operation.includes(".");
-    if (isOwn || isDry || outcome !== "ok") return [];
-    return [{ key: `a${seq}`, at: time, text: texts.change(operation, Object.values(target ?? {}).join(", "), key) }];
+    const isOwn = operation === null || ofAccess.test(operation) || operation.includes(".");
+    const waits = target?.["proposed"] !== undefined;
+    if (isOwn || isDry || waits || outcome !== "ok") return [];
+    return [{ key: `a${seq}`, at: time, text: texts.change(operation, aboutOf(target ?? {}), key) }];
   });
 }
 

@@ -52,6 +52,7 @@ export const texts = {
   session: (user: string, from: string, service: string) => `${user} ${from === "" ? `by ${service}` : `from ${from}`}`,
   recent: "Changed lately",
   noChanges: "Nothing has changed.",
+  olderChanges: (count: number) => `Show ${count} older`,
   change: (operation: string, target: string, key: string | null) =>
     `${words(operation)}${target === "" ? "" : `: ${target}`}${key === null ? "" : ` (${key})`}`,
   transaction: (
