@@ -24,6 +24,7 @@ import { logsStreams } from "./logs-streams.ts";
 import { logsTail, logsTailProcess } from "./logs-tail.ts";
 import { logsTemplates } from "./logs-templates.ts";
 import { logsTenMillion } from "./logs-ten-million.ts";
+import { mcp } from "./mcp.ts";
 import { memory } from "./memory.ts";
 import { metrics } from "./metrics.ts";
 import { otlp } from "./otlp.ts";
@@ -63,6 +64,7 @@ export const rows: readonly Row[] = [
   logsAttack,
   healthTraced,
   healthSession,
+  mcp,
   services,
   processes,
   top,
