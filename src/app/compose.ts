@@ -71,7 +71,7 @@ export function composeService<H extends Http>(
 ): { readonly http: H; readonly parts: Parts } {
   const { audit, access, approvals, traces, host = {}, system, systemMetrics, logs } = back;
   const { operations, updates, automatic, connectors, health, plugins, alerts } = back;
-  const explain = createExplainPart({ ...context, health, units: system.units, logs, chat: connectors.chat });
+  const explain = createExplainPart({ ...context, ...back, units: system.units, chat: connectors.chat });
   // Started together; stopped and disposed of in reverse.
   const order = [
     ...[audit, access, traces, host, systemMetrics, logs, operations, updates],

@@ -125,6 +125,12 @@ export const Explanation = Type.Object({
   connector: Type.String({ description: "The connector that was used." }),
   usage: TokenUsage,
   cited: Type.Array(Type.String(), { description: "Cursors of the journal entries that the explanation cites." }),
+  invalid_citations: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        "Lines that the explanation cites and that do not exist, such as `L99`: do not rely on what they are given for.",
+    }),
+  ),
   redactions: Type.Integer({ description: "Number of secrets that were redacted before sending." }),
   omitted: Type.Array(Type.String(), {
     description:
@@ -219,7 +225,7 @@ export const explanations = {
     tag: "Health",
     summary: "Explain a health check with a language model",
     description:
-      "Sends the result of the check, its recent history, matching journal entries and the state of its units to a connector, with secrets redacted and within a size limit. What the key may not read (`logs:read`, `system:read`) is not sent. `?preview=true` shows what would be sent, and sends nothing. Journal text is passed to the model as data, and nothing acts on the answer.",
+      "Sends the result of the check, its recent history, matching journal entries and the state of its units to a connector, with what else may be its cause: the host, other checks that fail, packages and calls that changed something lately, and, for checks of load, memory and disks, the processes and directories that take most. Secrets are redacted, and the size is limited. What the key may not read (`logs:read`, `system:read`, `processes:read`, `disk-usage:read`, `packages:read`, `audit:read`) is not sent. `?preview=true` shows what would be sent, and sends nothing. Journal text is passed to the model as data, and nothing acts on the answer.",
     scope: "connectors:chat",
     alsoNeeds: ["health:read"],
     narrows: "answer",

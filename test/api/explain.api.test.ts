@@ -11,7 +11,7 @@ const failing: Outcome = {
   message: "1 unit failed: shop.service (exit-code)",
   details: { units: [{ name: "shop.service", result: "exit-code" }], kills: [{ process: "java" }] },
 };
-const allScopes = ["connectors:chat", "health:read", "logs:read", "system:read"];
+const allScopes = ["connectors:chat", "health:read", "logs:read", "system:read", "packages:read", "audit:read"];
 
 let service: TestService;
 let provider: FakeChatProvider;
@@ -87,6 +87,7 @@ describe("an explanation", () => {
       connector: "local",
       usage: { input_tokens: 3, output_tokens: 4 },
       cited: [cursors[1], cursors[0]],
+      invalid_citations: ["L99"],
       redactions: 0,
       omitted: [],
       check: expect.objectContaining({ check_id: "plain", status: "fail", message: failing.message }),
@@ -221,6 +222,9 @@ describe("what is sent to explain a check", () => {
     const none = await previewed(undefined, service.key(["connectors:chat", "health:read"]));
     expect(none.omitted).toEqual([
       "state of units: this key lacks the scope system:read",
+      "host: this key lacks the scope system:read",
+      "packages changed lately: this key lacks the scope packages:read",
+      "changes through this service lately: this key lacks the scope audit:read",
       "journal entries: this key lacks the scope logs:read",
     ]);
     expect(none.prompt).not.toMatch(/of the shop|of java|failed \(failed\)/);
@@ -228,7 +232,7 @@ describe("what is sent to explain a check", () => {
 
     const app = await previewed(
       undefined,
-      service.key(["connectors:chat", "health:read", "system:read", "logs:read:app*"]),
+      service.key([...allScopes.filter((scope) => scope !== "logs:read"), "logs:read:app*"]),
     );
     expect(linesOf(app.prompt)).toEqual([expect.stringMatching(/app\.service java\[42\] err: of java$/)]);
     expect(app.omitted).toEqual(["journal entries of shop.service: outside the scope logs:read of this key"]);
@@ -239,6 +243,19 @@ describe("what is sent to explain a check", () => {
       names?.every((name) => name === "shop.service"),
     );
     expect(narrowed.length).toBeGreaterThan(0);
+  });
+
+  it("has what may be its cause: the host, other findings, and what was changed by whom, before it was", async () => {
+    service.checks.vital.finds = "fail";
+    await send(service, { path: "/api/v1/health/checks/vital", key: service.admin });
+    const deploy = { key: service.key(["services:restart"]), headers: {} };
+    await send(service, { method: "POST", path: "/api/v1/system/services/other/restart", ...deploy, body: {} });
+    const { prompt } = await previewed();
+    const sectionOf = (title: string) => new RegExp(`## ${title}\\n([^#]*)`).exec(prompt)?.[1]?.trim();
+    expect(sectionOf("Host")).toMatch(/^Debian .*, kernel .*\n\d+ processors, memory .* % used of \d+ MiB$/);
+    expect(sectionOf("Other checks that fail or warn")).toMatch(/^vital fail since 2026-/);
+    expect(sectionOf("Changes through this service lately")).toMatch(/Z restartService other by test$/);
+    expect(prompt).not.toContain("## Processes");
   });
 
   it("takes the scopes of both, narrowed ones too", async () => {

@@ -1,9 +1,10 @@
 import type { PartContext } from "#app/part.ts";
 import { checkHistoryLimit } from "#contract/limits.ts";
 import type { Caller } from "#contract/operation.ts";
-import { allows } from "#domain/access/scopes.ts";
+import { allows, resourcesOf } from "#domain/access/scopes.ts";
 import type { Chat } from "#domain/connectors/chat.ts";
 import { explainHandlers } from "#domain/explain/handlers.ts";
+import type { Reads } from "#domain/explain/surroundings.ts";
 import type { RunHistory } from "#domain/health/history/history.ts";
 import type { CheckRunner } from "#domain/health/runner.ts";
 import type { LogReader } from "#domain/logs/reader.ts";
@@ -15,13 +16,24 @@ export function createExplainPart(
     readonly health: {
       readonly runner: Pick<CheckRunner, "current">;
       readonly history: Pick<RunHistory, "transitions">;
+      readonly handlers: Pick<Reads, "listChecks">;
     };
     readonly units: Pick<Units, "list">;
     readonly logs: { readonly reader: LogReader; readonly unitsOf: (caller: Caller) => "all" | readonly string[] };
     readonly chat: Chat;
+    /** The parts whose answers tell what stands around a finding. */
+    readonly audit: { readonly handlers: Pick<Reads, "listAudit"> };
+    readonly system: { readonly handlers: Pick<Reads, "getSystemInfo"> };
+    readonly processes: { readonly handlers: Pick<Reads, "listProcesses"> };
+    readonly diskUsage: { readonly handlers: Pick<Reads, "getDiskUsage"> };
+    readonly packages: { readonly handlers: Pick<Reads, "listPackageHistory"> };
   },
 ) {
   const { clock, health, units, logs, chat } = ports;
+  const reads: Reads = {
+    ...{ ...health.handlers, ...ports.system.handlers, ...ports.processes.handlers },
+    ...{ ...ports.diskUsage.handlers, ...ports.packages.handlers, ...ports.audit.handlers },
+  };
   return {
     handlers: explainHandlers({
       sources: {
@@ -35,6 +47,8 @@ export function createExplainPart(
           ),
         seesUnits: ({ scopes }) => allows(scopes, "system:read"),
         logUnitsOf: logs.unitsOf,
+        reads,
+        maySee: ({ caller }, scope) => caller !== undefined && resourcesOf(caller.scopes, scope).length > 0,
         isWithin,
       },
       asking: {

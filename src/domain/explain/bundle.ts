@@ -1,6 +1,6 @@
 import type { HealthCheckResult } from "#contract/checks.ts";
 import { checkHistoryWindowMs } from "#contract/limits.ts";
-import type { Caller } from "#contract/operation.ts";
+import type { Caller, Context } from "#contract/operation.ts";
 import { redact } from "#domain/common/redact.ts";
 import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
@@ -9,10 +9,19 @@ import { utf8Length } from "#kernel/text.ts";
 import { type JournalLine, journalLines, nothing, type Part } from "./journal-lines.ts";
 import type { ExplainSources, PastRun, UnitFacts } from "./sources.ts";
 import { subjectsOf } from "./subjects.ts";
+import { surroundings } from "./surroundings.ts";
 import { beginningOf, cutTo, inert } from "./text.ts";
 
 /** Limits in bytes; with 32 KiB of journal lines and the surrounding words, all stays below 64 KiB. */
-const mostOf = { message: 1024, details: 11 * 1024, history: 4 * 1024, units: 4 * 1024, unit: 400, run: 300 } as const;
+const mostOf = {
+  message: 1024,
+  details: 8 * 1024,
+  history: 3 * 1024,
+  units: 4 * 1024,
+  around: 5 * 1024,
+  unit: 400,
+  run: 300,
+} as const;
 const mostChanges = 50;
 /** How many times the shown text is checked for secrets: removing them makes room. */
 const lookedAt = 4;
@@ -21,6 +30,8 @@ export interface Bundle extends Omit<Part, "lines"> {
   readonly check: readonly string[];
   readonly history: readonly string[];
   readonly units: readonly string[];
+  /** What else is known of the host, by title. */
+  readonly around: readonly { readonly title: string; readonly lines: readonly string[] }[];
   readonly journal: readonly JournalLine[];
 }
 
@@ -123,22 +134,54 @@ async function unitsPart(sources: ExplainSources, names: readonly string[], call
   return partOf(kept, kept.length === written.length, "state of units: more of them");
 }
 
+interface Around extends Part {
+  readonly title: string;
+}
+
+/** What stands around a finding, as far as the caller may read it; the first that are told have room first. */
+async function aroundPart(
+  { reads, maySee }: Pick<ExplainSources, "reads" | "maySee">,
+  result: HealthCheckResult,
+  context: Context,
+): Promise<readonly Around[]> {
+  let room = mostOf.around;
+  const told: Around[] = [];
+  for (const { title, scope, read } of surroundings.filter(({ concerns }) => concerns(result))) {
+    const name = title.toLowerCase();
+    if (!maySee(context, scope)) {
+      told.push({ title, ...nothing(`${name}: this key lacks the scope ${scope}`) });
+      continue;
+    }
+    try {
+      const lines = (await read(reads, result, context)).map((line) => safeText(line, mostOf.run));
+      const kept = [...newest(lines.toReversed(), room)].reverse();
+      room -= kept.reduce((sum, { text }) => sum + utf8Length(text) + 1, 0);
+      told.push({ title, ...partOf(kept, kept.length === lines.length, `${name}: more of them`) });
+    } catch (error) {
+      told.push({ title, ...nothing(`${name}: it cannot be read (${redactedMessage(error)})`) });
+    }
+  }
+  return told;
+}
+
 /** Collects what the caller may see of a check, without secrets, in bounded size. */
 export async function makeBundle(
   sources: ExplainSources,
-  { result, nowMs, caller }: { result: HealthCheckResult; nowMs: number; caller: Caller },
-  signal: AbortSignal,
+  { result, nowMs, caller, context }: { result: HealthCheckResult; nowMs: number; caller: Caller; context: Context },
 ): Promise<Bundle> {
+  const signal = context.signal();
   const subjects = subjectsOf(result);
   const check = checkPart(result);
   const history = historyPart(sources.history, result.check_id, nowMs);
   const units = await unitsPart(sources, subjects.units, caller);
+  const around = await aroundPart(sources, result, context);
   const journal = await journalLines(sources, { subjects, sinceMs: Date.parse(result.since), nowMs, caller }, signal);
-  const parts = [check, history, units, journal];
+  const parts = [check, history, units, ...around, journal];
   return {
     check: check.lines,
     history: history.lines,
     units: units.lines,
+    around: around.map(({ title, lines }) => ({ title, lines })),
     journal: journal.lines,
     redactions: redactionsIn(parts),
     omitted: parts.flatMap(({ omitted }) => omitted),

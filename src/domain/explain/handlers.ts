@@ -8,7 +8,7 @@ import { type Bundle, makeBundle } from "./bundle.ts";
 
 import { writePrompt } from "./prompt.ts";
 import type { Asking, ExplainSources } from "./sources.ts";
-import { citedLines, cutTo, inertLines } from "./text.ts";
+import { citedLines, cutTo, inertLines, strangeLines } from "./text.ts";
 
 /** Enough for an answer of 300 words and the reasoning of some models before it. */
 const mostAnswerTokens = 4096;
@@ -65,7 +65,7 @@ export function explainHandlers(ports: {
       const chosen = await asking.choose(body.connector, context);
       const { name: connector } = chosen;
       context.touched({ connector });
-      const bundle = await makeBundle(sources, { result, nowMs: clock.now(), caller }, context.signal());
+      const bundle = await makeBundle(sources, { result, nowMs: clock.now(), caller, context });
       const prompt = writePrompt(bundle, body.question);
       const messages = [...prompt.messages];
       const prepared: Prepared = {
@@ -87,6 +87,7 @@ export function explainHandlers(ports: {
         connector: answer.connector,
         usage: answer.usage,
         cited: cursorsOf(bundle, explanation),
+        invalid_citations: [...strangeLines(explanation, bundle.journal.length)],
         redactions: prepared.redactions,
         omitted: prepared.omitted,
         check: result,

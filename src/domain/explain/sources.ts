@@ -2,9 +2,11 @@ import type { HealthCheckResult } from "#contract/checks.ts";
 import type { ChatAnswer, ChatMessage } from "#contract/connectors.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { Caller, Context, SerializedJson } from "#contract/operation.ts";
+import type { Scope } from "#contract/scopes.ts";
 import type { StoredRun } from "#domain/ports/check-history.ts";
 import type { ConnectorDefinition } from "#domain/ports/connectors.ts";
 import type { Unit } from "#domain/ports/units.ts";
+import type { Reads } from "./surroundings.ts";
 
 export type PastRun = Omit<StoredRun, "durationMs">;
 
@@ -31,6 +33,9 @@ export interface ExplainSources {
   readonly seesUnits: (caller: Caller) => boolean;
   /** Names and patterns of units. */
   readonly logUnitsOf: (caller: Caller) => "all" | readonly string[];
+  readonly reads: Reads;
+  /** Whether a caller has a scope, for some resource at least: the answers themselves are narrowed. */
+  readonly maySee: (context: Pick<Context, "caller">, scope: Scope) => boolean;
   readonly isWithin: (unit: string, pattern: string) => boolean;
 }
 

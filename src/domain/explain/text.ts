@@ -57,14 +57,24 @@ export function beginningOf(text: string, most: number = usualChars): readonly s
 const group = /\[(L[L0-9 ,;–-]{1,200})\]/gi;
 const item = /L?([0-9]{1,4})(?:\s?[–-]\s?L?([0-9]{1,4}))?/gi;
 
+/** The lines that a text cites, first and last of each range. */
+function* citations(text: string): Generator<readonly [first: number, last: number]> {
+  for (const [, list = ""] of text.matchAll(group))
+    for (const [, first = "", last = first] of list.matchAll(item)) yield [Number(first), Number(last)];
+}
+
 /** The lines from 1 to `count` that a text cites, in the order of their first mention. */
 export function citedLines(text: string, count: number): readonly number[] {
   const cited = new Set<number>();
-  for (const [, list = ""] of text.matchAll(group)) {
-    for (const [, first = "", last = first] of list.matchAll(item)) {
-      const end = Math.min(Number(last), count);
-      for (let line = Math.max(1, Number(first)); line <= end; line += 1) cited.add(line);
-    }
+  for (const [first, last] of citations(text)) {
+    const end = Math.min(last, count);
+    for (let line = Math.max(1, first); line <= end; line += 1) cited.add(line);
   }
   return [...cited];
+}
+
+/** What a text cites beyond the lines from 1 to `count`: `L99`. */
+export function strangeLines(text: string, count: number): readonly string[] {
+  const isStrange = (line: number): boolean => line < 1 || line > count;
+  return [...new Set([...citations(text)].flat().filter(isStrange))].map((line) => `L${line}`);
 }
