@@ -7,7 +7,6 @@ import { makeDeb } from "./package/deb.ts";
 import { openRelease, type ProgramNode, pinnedNode, systemNode } from "./package/node.ts";
 import { manifest, root } from "./package/project.ts";
 import { run } from "./package/run.ts";
-import { makeSingleFile } from "./package/single-file.ts";
 import { writeProgram } from "./package/tree.ts";
 
 const help = `usage: npm run package [-- OPTION ...]
@@ -20,7 +19,6 @@ Builds dist/${manifest.name}_<version>_<architecture>.deb for the kind of proces
   --program DIR      writes what runs into DIR instead, without Node and without a package
   --with FILE        into DIR/drivers also a program of tests, as often as given
   --client           builds dist/steward-client-<version>.tgz instead, the client for other programs, which npm installs
-  --single-file      builds dist/${manifest.name}-<processor> instead, an executable that needs no installation
   --system-node      brings no Node: depends on the distribution's, nodejs (${manifest.engines.node})
   --node-release FILE --node-sums FILE --node-keyring FILE
                      brings, instead of the Node of the lockfile, a release of its makers (node-v….tar.xz) that their SHASUMS256.txt.asc
@@ -50,7 +48,6 @@ const { values } = parseArgs({
     program: { type: "string" },
     with: { type: "string", multiple: true, default: [] },
     client: { type: "boolean" },
-    "single-file": { type: "boolean" },
     "system-node": { type: "boolean" },
     "node-release": { type: "string" },
     "node-sums": { type: "string" },
@@ -64,8 +61,6 @@ async function withNode<T>(build: (node: ProgramNode) => Promise<T>): Promise<T>
   const isSystem = values["system-node"] === true;
   const given = [archive, sums, keyring].filter((each) => each !== undefined).length;
   if (given > 0 && isSystem) throw new Error("cannot build: choose --system-node or --node-release");
-  if (isSystem && values["single-file"] === true)
-    throw new Error("cannot build: --single-file is one file with Node inside, which --system-node leaves out");
   if (isSystem) return build(systemNode());
   if (given === 0) return build(pinnedNode());
   if (archive === undefined || sums === undefined || keyring === undefined)
@@ -97,10 +92,9 @@ if (values.help === true) {
     const path = await makeClient({ version, outdir });
     console.log(`${path} (${(statSync(path).size / 1024).toFixed(1)} KiB)`);
   } else {
-    const path = await withNode((node) => {
-      const options = { version, outdir, epochSeconds: epoch(), node };
-      return values["single-file"] === true ? makeSingleFile(options) : makeDeb({ ...options, level: Number(level) });
-    });
+    const path = await withNode((node) =>
+      makeDeb({ version, outdir, epochSeconds: epoch(), node, level: Number(level) }),
+    );
     console.log(`${path} (${(statSync(path).size / 1024 / 1024).toFixed(1)} MiB)`);
   }
 }

@@ -10,7 +10,7 @@ const folder = "/root/docs";
 
 /** Commands that are not run here, by how they begin, and why. */
 const notRun: readonly (readonly [beginning: string, why: string])[] = [
-  ["npm ", "builds or starts something of the checkout: test/process/npm.test.ts, package-contents and single-file"],
+  ["npm ", "builds or starts something of the checkout: test/process/npm.test.ts, package-contents"],
   ["bin/steward doctor --fix", "asks: test/host/cli.long.test.ts"],
   ["bin/steward updates apply", "asks: test/host/cli.long.test.ts"],
   ["bin/steward --all", "needs contexts of other hosts: test/process/contexts.test.ts"],

@@ -70,13 +70,6 @@ export async function buildDeb(version: string, outdir: string, options: readonl
   return path;
 }
 
-/** Builds the single executable into an empty folder. @returns its path. */
-export async function buildSingleFile(outdir: string): Promise<string> {
-  const [path] = await build(outdir, ["--single-file"]);
-  if (path === undefined) throw new Error(`cannot build the single executable: there is none in ${outdir}`);
-  return path;
-}
-
 /** The package of this version from the sources as they are, built once for all test files. @returns the folder it is in. */
 export async function ensureDeb(version: string): Promise<string> {
   const all = join(cacheFolder(), "debs");
