@@ -15,7 +15,6 @@ export const filesBeside: Readonly<Record<string, string>> = {
   "src/main.ts": "main.js",
   "src/adapters/journald/thread.ts": "program/journal-thread-*.js",
   "src/app/tracing/thread.ts": "program/trace-thread-*.js",
-  "src/cli/commands/plugins/plugin-templates": "plugin-templates",
   "dist/console": "console",
   "deploy/observability": "observability",
 };

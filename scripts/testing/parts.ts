@@ -193,14 +193,7 @@ export const parts: readonly Part[] = [
     directories: ["src/adapters/plugins", "src/domain/plugins", "examples"],
     minutes: 2,
     commands: [
-      long(
-        "host/examples",
-        "host/plugin-examples",
-        "host/plugins",
-        "host/plugins-sandbox",
-        "process/plugin-examples",
-        "process/plugin-scaffold",
-      ),
+      long("host/examples", "host/plugin-examples", "host/plugins", "host/plugins-sandbox", "process/plugin-examples"),
     ],
   },
   {

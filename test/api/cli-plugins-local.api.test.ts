@@ -1,15 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { PluginConfirmation, PluginReport } from "#cli/index.ts";
 import { complaint, printed, refusal, runInProcess } from "./cli-run.ts";
-
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-cli-plugins-"));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
 
 interface Surroundings {
   readonly report?: (folder: string) => Promise<PluginReport>;
@@ -62,41 +53,6 @@ describe("steward plugins validate", () => {
     expect(await steward(["plugins", "validate", "/x"], { report: missing })).toEqual(
       complaint("steward: cannot read /x: no such folder\n"),
     );
-  });
-});
-
-describe("steward plugins new", () => {
-  const make = (name: string, ...more: readonly string[]) =>
-    steward(["plugins", "new", name, "--type", "check", "--lang", "python", "--dir", folder, ...more]);
-
-  it("prints what it made and how to go on", async () => {
-    const path = join(folder, "ages");
-    expect(await make("ages")).toEqual(
-      printed(
-        `${path}: README.md, check.py, plugin.yaml, test_check.py
-test it there: python3 -B -m unittest
-install it: sudo cp -r ${path} /etc/steward/plugins/ages && sudo chown -R root:root /etc/steward/plugins/ages
-see what the service would say of it: sudo steward plugins validate /etc/steward/plugins/ages
-let it run: steward plugins enable ages
-`,
-      ),
-    );
-    expect(await make("ages")).toEqual(complaint(`steward: cannot make ${path}: it is there already\n`));
-  });
-
-  it.each([
-    [["new", "a"], /required option '--type <type>'/],
-    [["new", "a", "--type", "check"], /required option '--lang <language>'/],
-    [["new", "a", "--type", "thing", "--lang", "node"], /choices are command, check, hook/],
-    [["new", "a", "--type", "check", "--lang", "perl"], /choices are sh, python, node/],
-    [["new", "../a", "--type", "check", "--lang", "node"], /cannot name a plugin "\.\.\/a"/],
-    [["new", "A", "--type", "check", "--lang", "node"], /cannot name a plugin "A"/],
-    [["new", "a", "--type", "check", "--lang", "node", "--author", "a\nb"], /one line of 100 characters/],
-    [["new", "keys", "--type", "command", "--lang", "node"], /steward has a command keys itself/],
-    [["new", "help", "--type", "command", "--lang", "node"], /steward has a command help itself/],
-    [["new", "a", "--type", "check", "--lang", "node", "--dir", "/nowhere"], /there is no folder to make it in/],
-  ])("%j is refused", async (argv, reason) => {
-    expect(await steward(["plugins", ...argv])).toMatchObject({ code: 2, out: "", err: expect.stringMatching(reason) });
   });
 });
 

@@ -179,7 +179,6 @@ describe.skipIf(!required.available)("the Debian package", () => {
     const logs = await eventually(() => ask<{ total: number }>("/system/logs?grep=hello&identifier=from-the-test"));
     expect(logs.total).toBeGreaterThan(0);
     expect(await ask("/traces?limit=1")).toHaveProperty("traces");
-    await shell("cd /tmp && steward plugins new made --type check --lang sh --dir /tmp && sh /tmp/made/test.sh");
     await shell("steward observability init /tmp/stack");
     expect(await shell("ls /tmp/stack/prometheus")).toContain("prometheus.yml");
     expect(await shell("steward check disk_space")).toContain("disk_space");

@@ -5,7 +5,7 @@ import { filesBelow, read, root } from "./project.ts";
 
 const pages = [
   ...filesBelow("docs").filter((path) => path.endsWith(".md")),
-  ...["src", "test"].flatMap(filesBelow).filter((path) => /^(?!.*plugin-templates).*\/README\.md$/.test(path)),
+  ...["src", "test"].flatMap(filesBelow).filter((path) => /\/README\.md$/.test(path)),
   ...filesBelow("bench").filter((path) => path.endsWith(".md")),
   "README.md",
   "SECURITY.md",

@@ -1,4 +1,4 @@
-import { chmodSync, cpSync, existsSync, readdirSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -60,5 +60,35 @@ describe("the example plugins", () => {
     const report = new RegExp(`\nRan \\d\\d? tests .*\n\n(OK|${passed})\n$`);
     expect(tested).toMatchObject({ code: 0, stderr: expect.stringMatching(report) });
     expect(await folders().read(path)).toEqual(before);
+  });
+});
+
+describe("steward plugins validate", () => {
+  const copyOf = (name: string): string => {
+    const path = join(parent, name);
+    cpSync(join(examples, "backup-age"), path, { recursive: true });
+    return path;
+  };
+  const validate = (...argv: readonly string[]) => runSteward(workspace, ["plugins", "validate", ...argv]);
+
+  it("prints every fault of the manifest, however many there are, with its place", async () => {
+    const path = copyOf("faulty");
+    const file = join(path, "plugin.yaml");
+    const unknown = Array.from({ length: 30 }, (_, at) => `x${at}: 1\n`).join("");
+    writeFileSync(file, `name: 12\nversion: 1.0.0\ntype: thing\nexec: ../sh\n${unknown}`);
+    const faulty = await validate(path);
+    expect(faulty).toMatchObject({ code: 1, stderr: "" });
+    const lines = faulty.stdout.trimEnd().split("\n");
+    for (const place of ["1:7: name", "3:7: type", "4:7: exec", "5:1: x0", "34:1: x29"])
+      expect(lines).toContainEqual(expect.stringContaining(`${file}:${place}`));
+    expect(lines).toHaveLength(33);
+  });
+
+  it("prints every file that others could write", async () => {
+    const path = copyOf("open");
+    for (const name of ["check.py", "test_check.py"]) chmodSync(join(path, name), 0o777);
+    const { code, stdout } = await validate(path, "--json");
+    const { faults } = JSON.parse(stdout) as { faults: { text: string }[] };
+    expect([code, faults.map(({ text }) => text)]).toEqual([1, Array(2).fill(expect.stringContaining("chmod go-w"))]);
   });
 });

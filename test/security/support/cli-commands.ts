@@ -17,7 +17,6 @@ export const withoutService: readonly string[] = [
   "config egress",
   "audit verify",
   "plugins validate",
-  "plugins new",
   "plugins confirm",
   "observability init",
   "completion",

@@ -1,16 +1,12 @@
 import { resolve } from "node:path";
-import { InvalidArgumentError, Option } from "commander";
 import type { Answer } from "#client/index.ts";
-import { type PluginType, pluginTypes } from "#contract/plugins.ts";
 import { answerCommand, changeCommand, valueCommand } from "../../core/answer-command.ts";
 import { type Command, namedArgument } from "../../core/command.ts";
 import type { CommandPorts } from "../../core/ports.ts";
-import { quoted } from "../../core/service.ts";
 import { printFields } from "../../output/fields.ts";
 import { type Io, oneLine } from "../../output/output.ts";
 import { printTable } from "../../output/table.ts";
 import { addPluginConfirmCommand } from "./confirm.ts";
-import { makePlugin, type PluginLanguage, pluginLanguages } from "./scaffold.ts";
 
 function printPlugins(io: Io, { plugins }: Answer<"listPlugins">): void {
   printTable(io, plugins, {
@@ -21,7 +17,7 @@ function printPlugins(io: Io, { plugins }: Answer<"listPlugins">): void {
     permissions: ({ permissions }) => permissions.join(", ") || "none",
     description: ({ description }) => description,
   });
-  if (plugins.length === 0) io.out("no plugins (steward plugins new makes one)\n");
+  if (plugins.length === 0) io.out("no plugins\n");
   for (const { name, path, fault } of plugins) {
     if (fault !== null) io.out(`${oneLine(name)} (${oneLine(path)}): ${oneLine(fault)}\n`);
   }
@@ -107,59 +103,11 @@ Exit code: 0 no fault, 1 faults, 2 the directory could not be read.`);
   });
 }
 
-interface NewOptions {
-  readonly type: PluginType;
-  readonly lang: PluginLanguage;
-  readonly dir: string;
-  readonly author?: string;
-}
-
-const required = (option: Option): Option => option.makeOptionMandatory();
-
-function author(text: string): string {
-  if (text.trim() !== "" && text.length <= 100 && oneLine(text) === text.trim()) return text.trim();
-  throw new InvalidArgumentError("it must be one line of 100 characters at most");
-}
-
-function addNewCommand(plugins: Command, { io, environment }: CommandPorts, taken: () => readonly string[]): void {
-  plugins
-    .command("new")
-    .description("make a working plugin with a test, to start from")
-    .argument("<name>", "its name: lower case letters, digits, _ and -")
-    .addOption(required(new Option("--type <type>", "what it is").choices(pluginTypes)))
-    .addOption(required(new Option("--lang <language>", "what it is written in").choices(pluginLanguages)))
-    .option("--dir <dir>", "folder in which its folder is made", ".")
-    .option("--author <name>", "who writes it (the user who calls, when left out)", author)
-    .notes(`  check    becomes a health check: one line and an exit code as monitoring plugins have them
-  command  is run with its arguments: steward <name> [argument...]
-  hook     is called before and after checks, fixes, updates and rollbacks; before them it may say no
-
-Nothing that is there is written over.`)
-    .action((name: string, { type, lang: language, dir, author: given }: NewOptions, command: Command) => {
-      if (type === "command" && taken().includes(name)) {
-        command.error(`error: steward has a command ${name} itself, so a plugin of this name could not be called`);
-      }
-      const { path, files, runTest } = makePlugin({
-        name,
-        type,
-        language,
-        author: given ?? environment["USER"] ?? "unknown",
-        parent: resolve(dir),
-      });
-      io.out(`${oneLine(path)}: ${files.join(", ")}\n`);
-      const installed = `/etc/steward/plugins/${name}`;
-      io.out(
-        `test it there: ${runTest}\ninstall it: sudo cp -r ${quoted(path)} ${installed} && sudo chown -R root:root ${installed}\nsee what the service would say of it: sudo steward plugins validate ${installed}\nlet it run: steward plugins enable ${name}\n`,
-      );
-    });
-}
-
 export function addPluginsCommands(program: Command, ports: CommandPorts): void {
-  const plugins = program.command("plugins").description("list, enable, disable, confirm, check and make plugins");
+  const plugins = program.command("plugins").description("list, enable, disable, confirm and check plugins");
   addPluginList(plugins, ports);
   addPluginShow(plugins, ports);
   addPluginChanges(plugins, ports);
   addPluginConfirmCommand(plugins, ports);
   addValidateCommand(plugins, ports);
-  addNewCommand(plugins, ports, () => ["help", ...program.commands.map((command) => command.name())]);
 }
