@@ -26,7 +26,7 @@ const asPrograms = [["status"], ["services", "list"], ["keys", "create", "x", "-
 /** What is in a pipe as journalctl writes it, byte for byte, and nothing but text at a terminal. */
 const journalCommands = [
   ["logs"],
-  ...["short-iso", "cat", "json", "json-pretty", "verbose", "export"].map((output) => ["logs", "-o", output]),
+  ...["short-iso", "cat", "json", "export"].map((output) => ["logs", "-o", output]),
   ["logs", "--field", "PRIORITY"],
 ];
 

@@ -1,5 +1,5 @@
 import { type FieldValue, fieldValue, sizeText, withoutStyles } from "./text.ts";
-import { isoTime, longTime, shortTime } from "./time.ts";
+import { isoTime, shortTime } from "./time.ts";
 
 /** An entry with its fields as they are in the journal. */
 export interface RawEntry {
@@ -20,7 +20,6 @@ type Format = (entry: RawEntry, options: OutputOptions) => readonly (Buffer | st
 const longestShown = 300;
 /** A value is null in JSON from so many bytes on, its name and the equals sign included. */
 const longestJson = 4096;
-const microsPerSecond = 1_000_000n;
 
 interface Moments {
   readonly realtime: bigint;
@@ -58,11 +57,6 @@ function momentShown(entry: RawEntry): bigint {
   return micros > 0n ? micros : momentsOf(entry.cursor).realtime;
 }
 
-const splitMicros = (micros: bigint) => ({
-  date: new Date(Number(micros / 1000n)),
-  micros: Number(micros % microsPerSecond),
-});
-
 const isShown = (field: FieldValue | undefined, { all }: OutputOptions): field is FieldValue =>
   field !== undefined && (all || (field.bytes.length < longestShown && field.isPrintable));
 
@@ -95,7 +89,7 @@ const short =
     if (message === undefined) return [];
     const firstShown = (...names: readonly string[]): Buffer | undefined =>
       names.map((name) => lastOf(entry, name)).find((each) => isShown(each, options))?.bytes;
-    const time = timeText(splitMicros(momentShown(entry)).date);
+    const time = timeText(new Date(Number(momentShown(entry) / 1000n)));
     const host = firstShown("_HOSTNAME");
     const who = firstShown("SYSLOG_IDENTIFIER", "_COMM");
     const pid = firstShown("_PID", "SYSLOG_PID");
@@ -189,37 +183,10 @@ function membersOf({ cursor, fields }: RawEntry, options: OutputOptions): readon
 
 const json: Format = (entry, options) => [JSON.stringify(Object.fromEntries(membersOf(entry, options))), "\n"];
 
-function prettyValue(value: JsonValue | number, depth: number): string {
-  if (!Array.isArray(value)) return JSON.stringify(value);
-  const indent = "\t".repeat(depth + 1);
-  const items = (value as readonly (JsonValue | number)[]).map((each) => `${indent}${prettyValue(each, depth + 1)}`);
-  return `[\n${items.join(",\n")}\n${"\t".repeat(depth)}]`;
-}
-
-const jsonPretty: Format = (entry, options) => {
-  const members = membersOf(entry, options).map(([name, value]) => `\t"${name}" : ${prettyValue(value, 1)}`);
-  return [`{\n${members.join(",\n")}\n}\n`];
-};
-
-const verbose: Format = (entry, options) => {
-  const { date, micros } = splitMicros(momentShown(entry));
-  const fields = entry.fields.filter((field) => isWanted(field, options));
-  return [
-    `${longTime(date, micros)} [${entry.cursor}]\n`,
-    ...fields.flatMap(({ name, bytes, isPrintable }) => {
-      const head = `    ${name}=`;
-      if (!options.all && !isPrintable) return [head, blob(bytes), "\n"];
-      return [head, ...linesOf(bytes, head.length)];
-    }),
-  ];
-};
-
 const formats = {
   short: short(shortTime),
   "short-iso": short(isoTime),
-  verbose,
   json,
-  "json-pretty": jsonPretty,
   cat,
   export: exported,
 } as const;
@@ -241,11 +208,10 @@ const lineFields = [
 export function fieldsOf(output: JournalOutput, { fields }: OutputOptions): string {
   if (output === "short" || output === "short-iso") return lineFields.join(",");
   if (output === "cat") return (fields ?? ["MESSAGE"]).join(",");
-  if (fields === undefined || output === "verbose") return "*";
-  return fields.join(",");
+  return fields?.join(",") ?? "*";
 }
 
-const tellsBoots: readonly JournalOutput[] = ["short", "short-iso", "verbose"];
+const tellsBoots: readonly JournalOutput[] = ["short", "short-iso"];
 
 /**
  * Writes entries one after the other as journalctl does, with a line between two boots.

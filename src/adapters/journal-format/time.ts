@@ -21,8 +21,5 @@ const zoneOf = (date: Date): string =>
     .formatToParts(date)
     .find(({ type }) => type === "timeZoneName")?.value ?? "";
 
-/** `Sat 2026-01-31 14:00:00 CET`, local time, with microseconds where they are given. */
-export function longTime(date: Date, micros?: number): string {
-  const fraction = micros === undefined ? "" : `.${String(micros).padStart(6, "0")}`;
-  return `${days[date.getDay()]} ${dayOf(date)} ${timeOf(date)}${fraction} ${zoneOf(date)}`;
-}
+/** `Sat 2026-01-31 14:00:00 CET`, local time. */
+export const longTime = (date: Date): string => `${days[date.getDay()]} ${dayOf(date)} ${timeOf(date)} ${zoneOf(date)}`;

@@ -430,7 +430,7 @@ export function addLogsCommand(program: Command, ports: CommandPorts): void {
     .option("-a, --show-all", "very long and not printable values, too, in a pipe")
     .option(
       "--output-fields <names>",
-      "only these fields, separated by commas, with verbose, json, export and cat",
+      "only these fields, separated by commas, with json, export and cat",
       namesOfFields,
     );
   addFilterOptions(logs, timeOption(now));
