@@ -1,5 +1,4 @@
-import type { Accounts } from "#domain/ports/accounts.ts";
-import type { Logins } from "#domain/ports/logins.ts";
+import type { Accounts, Logins } from "#domain/ports/accounts.ts";
 import type { RequestRoot } from "./request.ts";
 
 /** Whether a password is set, and which keys open an account, only root can read. */

@@ -12,8 +12,7 @@ import { Choice, Strict } from "#contract/schema.ts";
 import { etcScopes, packageNamePattern } from "#contract/updates.ts";
 import type { Outcome } from "#domain/health/check.ts";
 import type { FixPlan, FixStep } from "#domain/health/fix.ts";
-import type { AccountList } from "#domain/ports/accounts.ts";
-import type { Found, LoginSession } from "#domain/ports/logins.ts";
+import type { AccountList, Found, LoginSession } from "#domain/ports/accounts.ts";
 import type {
   PackageManager,
   PackageVersion,
@@ -24,8 +23,8 @@ import type {
 import type { PluginEnd } from "#domain/ports/plugins.ts";
 import type { RebootSchedule } from "#domain/ports/reboots.ts";
 import type { FileComparison, SnapshotBackend } from "#domain/ports/snapshots.ts";
-import type { StaleProcesses } from "#domain/ports/stale.ts";
 import type { UnitFileChange } from "#domain/ports/units.ts";
+import type { StaleProcesses } from "#domain/ports/updates.ts";
 
 /** The closed list of what a service without rights may request. Inputs are validated; answers are believed. */
 

@@ -1,4 +1,4 @@
-import type { AutomaticRun, AutomaticRuns } from "#domain/ports/automatic-runs.ts";
+import type { AutomaticRun, AutomaticRuns } from "#domain/ports/updates.ts";
 
 /** The last run, in memory. */
 export function createFakeAutomaticRuns(): AutomaticRuns {

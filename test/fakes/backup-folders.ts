@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { createIgnore } from "#domain/health/check.ts";
-import type { BackupFolders, NewestFile } from "#domain/ports/backup-folders.ts";
+import type { BackupFolders, NewestFile } from "#domain/ports/backups.ts";
 
 /** @param folders the files of each directory. */
 export const createFakeBackupFolders = (

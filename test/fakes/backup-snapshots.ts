@@ -1,4 +1,4 @@
-import type { BackupSnapshot, BackupSnapshots } from "#domain/ports/backup-snapshots.ts";
+import type { BackupSnapshot, BackupSnapshots } from "#domain/ports/backups.ts";
 
 /** Snapshots by configuration. */
 export const createFakeBackupSnapshots = (

@@ -1,4 +1,4 @@
-import type { ClockOffset, ClockOffsets } from "#domain/ports/clock-offsets.ts";
+import type { ClockOffset, ClockOffsets } from "#domain/ports/host.ts";
 
 /** @param found undefined: no program knows. */
 export const createFakeClockOffsets = (found?: ClockOffset): ClockOffsets => ({

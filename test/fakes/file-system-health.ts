@@ -1,4 +1,4 @@
-import type { FileSystemHealth, FileSystemRecord, ZfsPool } from "#domain/ports/file-system-health.ts";
+import type { FileSystemHealth, FileSystemRecord, ZfsPool } from "#domain/ports/storage.ts";
 
 /** Without errors, and never scrubbed. */
 export const fakeRecord = (given: Partial<FileSystemRecord> = {}): FileSystemRecord => ({

@@ -1,3 +1,3 @@
-import type { KernelTaint } from "#domain/ports/kernel-taint.ts";
+import type { KernelTaint } from "#domain/ports/kernel.ts";
 
 export const createFakeKernelTaint = (flags = 0): KernelTaint => ({ flags: () => Promise.resolve(flags) });

@@ -1,4 +1,4 @@
-import type { Found, LoginSession, Logins, PastLogin } from "#domain/ports/logins.ts";
+import type { Found, LoginSession, Logins, PastLogin } from "#domain/ports/accounts.ts";
 
 export interface FakeLogins extends Logins {
   now: Found<LoginSession>;

@@ -1,4 +1,4 @@
-import type { Pressure, ResourcePressure } from "#domain/ports/pressure.ts";
+import type { Pressure, ResourcePressure } from "#domain/ports/kernel.ts";
 
 const none = { avg10: 0, avg60: 0, avg300: 0 };
 

@@ -1,4 +1,4 @@
-import type { ProcessFiles, ProcessFilesUse } from "#domain/ports/process-files.ts";
+import type { ProcessFiles, ProcessFilesUse } from "#domain/ports/kernel.ts";
 
 /** Given in the order in which they are to be found. */
 export const createFakeProcessFiles = (processes: readonly ProcessFilesUse[] = []): ProcessFiles => ({

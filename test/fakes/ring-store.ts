@@ -1,4 +1,4 @@
-import type { Ring, RingStore } from "#domain/ports/ring-store.ts";
+import type { Ring, RingStore } from "#domain/ports/host-samples.ts";
 
 export interface FakeRingStore extends RingStore {
   readonly saves: () => number;

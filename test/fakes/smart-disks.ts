@@ -1,4 +1,4 @@
-import type { SmartDisk, SmartDisks, UnreadDisk } from "#domain/ports/smart-disks.ts";
+import type { SmartDisk, SmartDisks, UnreadDisk } from "#domain/ports/storage.ts";
 
 /** A healthy disk. */
 export const fakeSmartDisk = (given: Partial<SmartDisk> = {}): SmartDisk => ({

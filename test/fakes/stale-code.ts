@@ -1,4 +1,4 @@
-import type { StaleCode, StaleProcess } from "#domain/ports/stale.ts";
+import type { StaleCode, StaleProcess } from "#domain/ports/updates.ts";
 
 export interface FakeStaleCode extends StaleCode {
   processes: readonly StaleProcess[];

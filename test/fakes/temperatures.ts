@@ -1,4 +1,4 @@
-import type { TemperatureSensor, Temperatures, UnreadableSensor } from "#domain/ports/temperatures.ts";
+import type { TemperatureSensor, Temperatures, UnreadableSensor } from "#domain/ports/kernel.ts";
 
 /** A processor that is not busy. */
 export const fakeSensor = (given: Partial<TemperatureSensor> = {}): TemperatureSensor => ({

@@ -1,4 +1,4 @@
-import type { ThinPool, ThinPools } from "#domain/ports/thin-pools.ts";
+import type { ThinPool, ThinPools } from "#domain/ports/storage.ts";
 
 /** A pool of 100 GB, half full. */
 export const fakeThinPool = (given: Partial<ThinPool> = {}): ThinPool => ({

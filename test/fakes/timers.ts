@@ -1,4 +1,4 @@
-import type { Timer, Timers } from "#domain/ports/timers.ts";
+import type { Timer, Timers } from "#domain/ports/units.ts";
 
 const now = Date.parse("2026-01-02T12:00:00Z");
 

@@ -1,4 +1,4 @@
-import type { BoundSocket, Exposure, UnitExamination } from "#domain/ports/unit-examination.ts";
+import type { BoundSocket, Exposure, UnitExamination } from "#domain/ports/unit-details.ts";
 
 /** @param answers what is left out cannot be found out. */
 export const createFakeUnitExamination = (

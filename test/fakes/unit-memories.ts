@@ -1,4 +1,4 @@
-import type { UnitMemories, UnitMemory } from "#domain/ports/unit-memory.ts";
+import type { UnitMemories, UnitMemory } from "#domain/ports/kernel.ts";
 
 /** A unit that uses half of its gigabyte. */
 export const fakeUnitMemory = (given: Partial<UnitMemory> = {}): UnitMemory => ({

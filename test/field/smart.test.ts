@@ -4,7 +4,7 @@ import type { Exec } from "#adapters/exec/index.ts";
 import { createSmartDisks } from "#adapters/smartctl/index.ts";
 import { parseReport, parseScan } from "#adapters/smartctl/parse.ts";
 import { smartCheck } from "#domain/health/checks/smart.ts";
-import type { SmartDisk, UnreadDisk } from "#domain/ports/smart-disks.ts";
+import type { SmartDisk, UnreadDisk } from "#domain/ports/storage.ts";
 import { describeCases } from "./cases.ts";
 
 const { signal } = new AbortController();

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
 import { filesystemHealthCheck } from "#domain/health/checks/filesystem-health.ts";
-import type { FileSystemHealth, ZfsPool } from "#domain/ports/file-system-health.ts";
+import type { FileSystemHealth, ZfsPool } from "#domain/ports/storage.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakeFileSystems } from "../fakes/file-systems.ts";
 import { directoryPerTest, writeFiles } from "../ports/support/directories.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { openAutomaticRuns, readAutomaticRun } from "#adapters/automatic-runs/index.ts";
-import type { AutomaticRun } from "#domain/ports/automatic-runs.ts";
+import type { AutomaticRun } from "#domain/ports/updates.ts";
 import { directoryPerTest, writeFiles } from "./support/directories.ts";
 
 const at = directoryPerTest();

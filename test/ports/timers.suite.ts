@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Timers } from "#domain/ports/timers.ts";
+import type { Timers } from "#domain/ports/units.ts";
 
 /** @param open timers, with `failing.timer` among them, which runs hourly since boot and whose first run has just failed. */
 export function timersSuite(open: () => Promise<Timers>): void {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { readRegularFile, writeFileAtomic } from "#adapters/files/index.ts";
 import { type AutomaticOutcome, automaticOutcomes } from "#contract/automatic-updates.ts";
-import type { AutomaticRun, AutomaticRuns } from "#domain/ports/automatic-runs.ts";
+import type { AutomaticRun, AutomaticRuns } from "#domain/ports/updates.ts";
 import { orUndefinedSync } from "#kernel/errors.ts";
 import { isNumber, isString, parseJsonObject } from "#kernel/values.ts";
 

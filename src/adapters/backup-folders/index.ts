@@ -1,6 +1,6 @@
 import type { TakeLook } from "#adapters/exec/look.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
-import type { BackupFolders } from "#domain/ports/backup-folders.ts";
+import type { BackupFolders } from "#domain/ports/backups.ts";
 import { newestOfFolders } from "./newest.ts";
 
 /** A repository of deduplicated chunks has more: its last success is better told by its unit. */

@@ -2,7 +2,7 @@ import { closeSync, constants, lstatSync, opendirSync, openSync } from "node:fs"
 import { join } from "node:path";
 import type { Look } from "#adapters/exec/look.ts";
 import { createIgnore } from "#domain/health/check.ts";
-import type { NewestFile } from "#domain/ports/backup-folders.ts";
+import type { NewestFile } from "#domain/ports/backups.ts";
 import { errnoCode, errorMessage, isNotFound, orUndefinedSync } from "#kernel/errors.ts";
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;

@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
-import type { FileSystemHealth, FileSystemRecord, ZfsPool } from "#domain/ports/file-system-health.ts";
+import type { FileSystemHealth, FileSystemRecord, ZfsPool } from "#domain/ports/storage.ts";
 import { errorMessage, isDeviceGone, isNotFound, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
 import { parseZpoolStatus, parseZpoolText } from "./zpool.ts";
 

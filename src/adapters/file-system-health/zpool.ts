@@ -1,4 +1,4 @@
-import type { FileSystemRecord, ZfsPool } from "#domain/ports/file-system-health.ts";
+import type { FileSystemRecord, ZfsPool } from "#domain/ports/storage.ts";
 import { isRecord, isString, type JsonObject, parseJsonObject } from "#kernel/values.ts";
 
 const kinds = ["read_errors", "write_errors", "checksum_errors"] as const;

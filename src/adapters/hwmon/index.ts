@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { TemperatureSensor, Temperatures, UnreadableSensor } from "#domain/ports/temperatures.ts";
+import type { TemperatureSensor, Temperatures, UnreadableSensor } from "#domain/ports/kernel.ts";
 import { errnoCode, errorMessage, isNotFound, orUndefined } from "#kernel/errors.ts";
 
 /** Beyond these, a sensor that is not connected is speaking. */

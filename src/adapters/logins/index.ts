@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import { createBusctl } from "#adapters/exec/busctl.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
-import type { LoginSession, Logins } from "#domain/ports/logins.ts";
+import type { LoginSession, Logins } from "#domain/ports/accounts.ts";
 import { errorMessage, isNotFound } from "#kernel/errors.ts";
 import { parseWtmp, wtmpLayout } from "./wtmp.ts";
 

@@ -1,4 +1,4 @@
-import type { PastLogin } from "#domain/ports/logins.ts";
+import type { PastLogin } from "#domain/ports/accounts.ts";
 import { latestMs } from "#kernel/clock.ts";
 
 /** utmp(5), little-endian. */

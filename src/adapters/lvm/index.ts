@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { ThinPool, ThinPools } from "#domain/ports/thin-pools.ts";
+import type { ThinPool, ThinPools } from "#domain/ports/storage.ts";
 import { isDeviceGone, isNotFound, orUndefined } from "#kernel/errors.ts";
 import { isString, parseJsonObject, recordsIn } from "#kernel/values.ts";
 

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Conntrack } from "#domain/ports/conntrack.ts";
+import type { Conntrack } from "#domain/ports/kernel.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
 export function createConntrack(ports: { procDir?: string } = {}): Conntrack {

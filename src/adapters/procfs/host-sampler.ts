@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { readTextFile } from "#adapters/files/index.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
 import type { Absence, HostSample, HostSampler, Traffic } from "#domain/ports/host-samples.ts";
-import type { Pressure } from "#domain/ports/pressure.ts";
+import type { Pressure } from "#domain/ports/kernel.ts";
 import { errorMessage, orElse } from "#kernel/errors.ts";
 import type { ProcHostFacts } from "./index.ts";
 import { parseDiskTraffic, parseLinkTraffic, parseLoad } from "./parse.ts";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Pressure, ResourcePressure, Stall } from "#domain/ports/pressure.ts";
+import type { Pressure, ResourcePressure, Stall } from "#domain/ports/kernel.ts";
 import { errnoCode, isNotFound, orUndefined } from "#kernel/errors.ts";
 
 const resources = ["cpu", "memory", "io"] as const;

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { ProcessFiles, ProcessFilesUse } from "#domain/ports/process-files.ts";
+import type { ProcessFiles, ProcessFilesUse } from "#domain/ports/kernel.ts";
 import { isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
 
 /** Processes looked at between two turns of the event loop: about a millisecond. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { UnitMemories, UnitMemory } from "#domain/ports/unit-memory.ts";
+import type { UnitMemories, UnitMemory } from "#domain/ports/kernel.ts";
 import { isDeviceGone, orUndefinedSync } from "#kernel/errors.ts";
 import { parseFlatKey } from "./parse.ts";
 

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import type { Ring } from "#domain/ports/ring-store.ts";
+import type { Ring } from "#domain/ports/host-samples.ts";
 import { isNumber, parseJsonObject, recordsIn } from "#kernel/values.ts";
 
 const format = "steward-rings";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { readRegularFile, writeFileAtomic } from "#adapters/files/index.ts";
-import type { RingStore } from "#domain/ports/ring-store.ts";
+import type { RingStore } from "#domain/ports/host-samples.ts";
 import { orReport, orUndefinedSync } from "#kernel/errors.ts";
 import { decodeRings, encodeRings } from "./format.ts";
 

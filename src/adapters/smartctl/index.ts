@@ -2,7 +2,7 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { SmartDisk, SmartDisks, UnreadDisk } from "#domain/ports/smart-disks.ts";
+import type { SmartDisk, SmartDisks, UnreadDisk } from "#domain/ports/storage.ts";
 import { isPermissionDenied, orUndefined } from "#kernel/errors.ts";
 import { parseReport, parseScan, type ScannedDevice, whyUnread } from "./parse.ts";
 

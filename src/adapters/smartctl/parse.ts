@@ -1,4 +1,4 @@
-import type { SmartDisk } from "#domain/ports/smart-disks.ts";
+import type { SmartDisk } from "#domain/ports/storage.ts";
 import { isNumber, isRecord, isString, type JsonObject, parseJsonObject, recordsIn } from "#kernel/values.ts";
 
 /** A member at the end of a path; undefined where the path does not lead anywhere. */

@@ -1,6 +1,6 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { BackupSnapshot, BackupSnapshots } from "#domain/ports/backup-snapshots.ts";
+import type { BackupSnapshot, BackupSnapshots } from "#domain/ports/backups.ts";
 import { isNotFound, orUndefined } from "#kernel/errors.ts";
 import { isNumber, isString, parseJsonObject, recordsIn } from "#kernel/values.ts";
 

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { BoundSocket, Exposure, UnitExamination } from "#domain/ports/unit-examination.ts";
+import type { BoundSocket, Exposure, UnitExamination } from "#domain/ports/unit-details.ts";
 import { orElse } from "#kernel/errors.ts";
 import { firstLine } from "#kernel/text.ts";
 

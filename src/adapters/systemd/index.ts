@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Probe } from "#domain/ports/probe.ts";
-import type { Timers } from "#domain/ports/timers.ts";
 import type { UnitDetails } from "#domain/ports/unit-details.ts";
-import type { Units } from "#domain/ports/units.ts";
+import type { Timers, Units } from "#domain/ports/units.ts";
 import type { ServicePolicy } from "#domain/system/service-policy.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { ObserveCall } from "./connection.ts";

@@ -1,6 +1,5 @@
 import { readlink } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { Timers } from "#domain/ports/timers.ts";
 import type { UnitDetails } from "#domain/ports/unit-details.ts";
 import {
   type AlsoChanged,
@@ -10,6 +9,7 @@ import {
   isRunning,
   notInstallable,
   refusalOf,
+  type Timers,
   type UnitFileChange,
   type UnitFileJob,
   type UnitFileVerb,

@@ -1,4 +1,4 @@
-import type { Timer, Timers } from "#domain/ports/timers.ts";
+import type { Timer, Timers } from "#domain/ports/units.ts";
 import { isRecord } from "#kernel/values.ts";
 import { calls, kindInterface, unitInterface } from "./calls.ts";
 import { epochMs, nextStart, parseListedUnit, text } from "./parse.ts";

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { ClockOffset, ClockOffsets } from "#domain/ports/clock-offsets.ts";
+import type { ClockOffset, ClockOffsets } from "#domain/ports/host.ts";
 import { isNotFound, orUndefined } from "#kernel/errors.ts";
 import { parseBusString, parseChrony, parseNtpq, parseTimesync } from "./parse.ts";
 

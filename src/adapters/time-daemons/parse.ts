@@ -1,5 +1,5 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { ClockOffset } from "#domain/ports/clock-offsets.ts";
+import type { ClockOffset } from "#domain/ports/host.ts";
 import { latestMs } from "#kernel/clock.ts";
 import { isNumber, isString, parseJsonObject } from "#kernel/values.ts";
 

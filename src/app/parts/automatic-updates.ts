@@ -11,9 +11,9 @@ import { auditEvent } from "#domain/audit/entry.ts";
 import { type AutomaticNews, automaticDraft, componentChannels } from "#domain/notifications/messages.ts";
 import type { Outbox } from "#domain/notifications/outbox.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
-import type { AutomaticRun, AutomaticRuns } from "#domain/ports/automatic-runs.ts";
 import type { HostUpdates } from "#domain/ports/snapshots.ts";
 import type { Units } from "#domain/ports/units.ts";
+import type { AutomaticRun, AutomaticRuns } from "#domain/ports/updates.ts";
 import { type AutomaticPlan, type AutomaticPorts, createAutomaticUpdates } from "#domain/updates/automatic.ts";
 import type { Dispose } from "#kernel/clock.ts";
 

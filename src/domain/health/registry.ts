@@ -1,13 +1,16 @@
 import { builtInCheckIds, type checkMeanings } from "#contract/check-meanings.ts";
-import type { BackupFolders } from "#domain/ports/backup-folders.ts";
-import type { BackupSnapshots } from "#domain/ports/backup-snapshots.ts";
-import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
-import type { Conntrack } from "#domain/ports/conntrack.ts";
+import type { BackupFolders, BackupSnapshots } from "#domain/ports/backups.ts";
 import type { Containers } from "#domain/ports/containers.ts";
-import type { FileSystemHealth } from "#domain/ports/file-system-health.ts";
-import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
+import type { ClockOffsets, HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { Journal } from "#domain/ports/journal.ts";
-import type { KernelTaint } from "#domain/ports/kernel-taint.ts";
+import type {
+  Conntrack,
+  KernelTaint,
+  Pressure,
+  ProcessFiles,
+  Temperatures,
+  UnitMemories,
+} from "#domain/ports/kernel.ts";
 import type {
   CertificateFiles,
   DefaultRoutes,
@@ -17,15 +20,8 @@ import type {
   SshServer,
 } from "#domain/ports/network.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
-import type { Pressure } from "#domain/ports/pressure.ts";
-import type { ProcessFiles } from "#domain/ports/process-files.ts";
-import type { SmartDisks } from "#domain/ports/smart-disks.ts";
-import type { FileSystems, RaidArrays } from "#domain/ports/storage.ts";
-import type { Temperatures } from "#domain/ports/temperatures.ts";
-import type { ThinPools } from "#domain/ports/thin-pools.ts";
-import type { Timers } from "#domain/ports/timers.ts";
-import type { UnitMemories } from "#domain/ports/unit-memory.ts";
-import type { Units } from "#domain/ports/units.ts";
+import type { FileSystemHealth, FileSystems, RaidArrays, SmartDisks, ThinPools } from "#domain/ports/storage.ts";
+import type { Timers, Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
 import { type BackupTarget, backupAgeCheck } from "./checks/backup-age.ts";

@@ -82,3 +82,95 @@ export interface DiskCleanup {
    */
   readonly remove: (candidate: CleanupCandidate, signal: AbortSignal) => Promise<CleanedUp>;
 }
+
+/** What a disk says of itself. Figures that its kind does not have are null. */
+export interface SmartDisk {
+  /** Its device, `/dev/sda`. */
+  readonly name: string;
+  readonly model: string;
+  readonly kind: "disk" | "ssd" | "nvme";
+  /** False where it predicts its own failure. */
+  readonly isHealthy: boolean | null;
+  /** Bits of NVMe's critical warning; 0 for none. */
+  readonly criticalWarning: number;
+  readonly reallocatedSectors: number | null;
+  /** Sectors that it could not read and has not replaced yet. */
+  readonly pendingSectors: number | null;
+  /** Reads that no correction helped. */
+  readonly uncorrectableErrors: number | null;
+  /** How much of its rated endurance is used; may exceed 100. */
+  readonly wearPercent: number | null;
+  readonly celsius: number | null;
+  readonly powerOnHours: number | null;
+  /** The last self-test that ended; `ageHours` is in hours that the disk was on. */
+  readonly selfTest: { readonly hasPassed: boolean; readonly ageHours: number | null } | null;
+}
+
+/** A disk that was found and says nothing of its health now. */
+export interface UnreadDisk {
+  readonly name: string;
+  /** Why, in a few words: `in standby`, or what the program says. */
+  readonly unread: string;
+}
+
+export interface SmartDisks {
+  /** Whether there is a disk to ask, and a program to ask with; no rights are needed to tell. */
+  readonly canList: () => Promise<boolean>;
+  /** All that are found. Disks in standby are not woken. @throws without an answer of the program, which takes root. */
+  readonly list: (signal: AbortSignal) => Promise<readonly (SmartDisk | UnreadDisk)[]>;
+}
+
+/** A thin pool of LVM, whose volumes together may be larger than it is. */
+export interface ThinPool {
+  /** `group/pool`. */
+  readonly name: string;
+  readonly sizeBytes: number;
+  /** Null where the kernel does not say. */
+  readonly dataPercent: number | null;
+  readonly metadataPercent: number | null;
+  /** LVM's word: empty while it is healthy, else `failed`, `out_of_data`, `metadata_read_only`. */
+  readonly health: string;
+}
+
+export interface ListedThinPools {
+  /** The active ones. */
+  readonly pools: readonly ThinPool[];
+  /** Why some may be missing, in LVM's words: a volume group that it cannot read hides no other. Empty if all are here. */
+  readonly complaint: string;
+}
+
+export interface ThinPools {
+  /** Whether the kernel has any; no rights are needed to ask. */
+  readonly arePresent: () => Promise<boolean>;
+  /** Undefined where LVM's programs are not installed. @throws without an answer, which takes root. */
+  readonly list: (signal: AbortSignal) => Promise<ListedThinPools | undefined>;
+}
+
+/** What a file system keeps of the errors that it has met, until somebody resets it. Times are epoch milliseconds. */
+export interface FileSystemRecord {
+  /** By kind, such as `corruption_errs`; kinds without errors are left out. Null where the host does not say. */
+  readonly errors: Readonly<Record<string, number>> | null;
+  readonly lastErrorAt: number | null;
+  /** Devices of it that are not there; null where the host does not say. */
+  readonly missingDevices: number | null;
+  /** The end of the last scrub, and what that could not repair; null where none is on record, undefined where the host does not say. */
+  readonly scrub: { readonly endedAt: number; readonly unrepaired: number } | null | undefined;
+  /** Why nothing of it is known, where reading it failed. */
+  readonly unreadable?: string;
+}
+
+/** A pool of ZFS. */
+export interface ZfsPool extends FileSystemRecord {
+  readonly name: string;
+  /** ZFS's word: `ONLINE` while all of it is there. */
+  readonly state: string;
+}
+
+export interface FileSystemHealth {
+  /** Undefined for a kind that keeps no record, as long as its device is there. */
+  readonly of: (
+    mounted: Pick<MountedFileSystem, "number" | "device" | "type">,
+  ) => Promise<FileSystemRecord | undefined>;
+  /** None without ZFS. Without an answer of `zpool` a pool has its state alone. */
+  readonly pools: (signal: AbortSignal) => Promise<readonly ZfsPool[]>;
+}

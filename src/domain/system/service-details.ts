@@ -1,8 +1,7 @@
 import type { Input } from "#contract/operation.ts";
 import { dependencyKinds, type ServiceDetails, type ServiceRun, type units } from "#contract/units.ts";
 import { DomainError } from "#domain/common/error.ts";
-import type { InspectedService, Trigger, UnitDetails, UnitFile } from "#domain/ports/unit-details.ts";
-import type { UnitExamination } from "#domain/ports/unit-examination.ts";
+import type { InspectedService, Trigger, UnitDetails, UnitExamination, UnitFile } from "#domain/ports/unit-details.ts";
 import { isPresent, isRunning } from "#domain/ports/units.ts";
 import { toNullableTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";

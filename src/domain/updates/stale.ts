@@ -2,8 +2,8 @@ import type { StaleReport, StaleRestart, UnitRestart } from "#contract/updates.t
 import { newerKernel } from "#domain/common/newer-kernel.ts";
 import { requireAsPlanned } from "#domain/common/plan.ts";
 import type { RebootNeed } from "#domain/ports/host.ts";
-import type { StaleCode } from "#domain/ports/stale.ts";
 import { changeUnit, type FoundUnit, hasCrashed, isRunning, type Units, unitObstacle } from "#domain/ports/units.ts";
+import type { StaleCode } from "#domain/ports/updates.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import type { Work } from "./rollback.ts";

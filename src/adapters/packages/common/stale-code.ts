@@ -1,5 +1,5 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
-import type { StaleCode, StaleProcess } from "#domain/ports/stale.ts";
+import type { StaleCode, StaleProcess } from "#domain/ports/updates.ts";
 import { isOwnTask } from "#domain/system/service-policy.ts";
 import { isPermissionDenied, isProcessGone, orUndefined } from "#kernel/errors.ts";
 

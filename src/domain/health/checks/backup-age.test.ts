@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Timer } from "#domain/ports/timers.ts";
+import type { Timer } from "#domain/ports/units.ts";
 import { createFakeBackupFolders } from "../../../../test/fakes/backup-folders.ts";
 import { createFakeBackupSnapshots } from "../../../../test/fakes/backup-snapshots.ts";
 import { createFakeTimers, fakeTimer } from "../../../../test/fakes/timers.ts";

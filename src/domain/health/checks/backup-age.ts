@@ -1,7 +1,5 @@
-import type { BackupFolders } from "#domain/ports/backup-folders.ts";
-import type { BackupSnapshots } from "#domain/ports/backup-snapshots.ts";
-import type { Timers } from "#domain/ports/timers.ts";
-import type { Units } from "#domain/ports/units.ts";
+import type { BackupFolders, BackupSnapshots } from "#domain/ports/backups.ts";
+import type { Timers, Units } from "#domain/ports/units.ts";
 import { lazy } from "#kernel/async.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";

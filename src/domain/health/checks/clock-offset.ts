@@ -1,4 +1,4 @@
-import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
+import type { ClockOffsets } from "#domain/ports/host.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { type Check, skip, thresholdsFor } from "../check.ts";
 import { createGrader, inUnit } from "../hysteresis.ts";

@@ -1,4 +1,4 @@
-import type { Conntrack } from "#domain/ports/conntrack.ts";
+import type { Conntrack } from "#domain/ports/kernel.ts";
 import { type Check, skip, thresholdsFor, toPercent } from "../check.ts";
 import { createGrader } from "../hysteresis.ts";
 

@@ -1,5 +1,5 @@
 import type { HostFacts } from "#domain/ports/host.ts";
-import type { ProcessFiles } from "#domain/ports/process-files.ts";
+import type { ProcessFiles } from "#domain/ports/kernel.ts";
 import { type Check, createIgnore, thresholdsFor, toPercent } from "../check.ts";
 import { combineFindings } from "../findings.ts";
 import { createGrader } from "../hysteresis.ts";

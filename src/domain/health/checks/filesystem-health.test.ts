@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { FileSystemRecord } from "#domain/ports/file-system-health.ts";
+import type { FileSystemRecord } from "#domain/ports/storage.ts";
 import { createFakeClock } from "../../../../test/fakes/clock.ts";
 import { createFakeFileSystemHealth, fakeRecord } from "../../../../test/fakes/file-system-health.ts";
 import { brokenFileSystem, createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";

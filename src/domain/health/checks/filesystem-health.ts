@@ -1,5 +1,10 @@
-import type { FileSystemHealth, FileSystemRecord } from "#domain/ports/file-system-health.ts";
-import type { FileSystems, MountedFileSystem, UnreadableFileSystem } from "#domain/ports/storage.ts";
+import type {
+  FileSystemHealth,
+  FileSystemRecord,
+  FileSystems,
+  MountedFileSystem,
+  UnreadableFileSystem,
+} from "#domain/ports/storage.ts";
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import { type Check, isIgnoredPath, skip } from "../check.ts";

@@ -1,7 +1,7 @@
 import type { LogEntry } from "#contract/log-entry.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { Journal } from "#domain/ports/journal.ts";
-import type { KernelTaint } from "#domain/ports/kernel-taint.ts";
+import type { KernelTaint } from "#domain/ports/kernel.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { type Check, createIgnore, skip } from "../check.ts";
 import { combineFindings, type Finding } from "../findings.ts";

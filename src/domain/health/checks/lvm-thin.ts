@@ -1,4 +1,4 @@
-import type { ThinPool, ThinPools } from "#domain/ports/thin-pools.ts";
+import type { ThinPool, ThinPools } from "#domain/ports/storage.ts";
 import { type Check, createIgnore, skip, toGigabytes } from "../check.ts";
 import { combineFindings, type Finding } from "../findings.ts";
 import { createGrader, type Grader } from "../hysteresis.ts";

@@ -1,4 +1,4 @@
-import type { Pressure, ResourcePressure } from "#domain/ports/pressure.ts";
+import type { Pressure, ResourcePressure } from "#domain/ports/kernel.ts";
 import { type Check, type CheckSettings, skip, thresholdsFor } from "../check.ts";
 import { combineFindings, type Finding } from "../findings.ts";
 import { createGrader, type Grader } from "../hysteresis.ts";

@@ -1,4 +1,4 @@
-import type { SmartDisk, SmartDisks } from "#domain/ports/smart-disks.ts";
+import type { SmartDisk, SmartDisks } from "#domain/ports/storage.ts";
 import { counted } from "#kernel/text.ts";
 import { type Check, createIgnore, skip } from "../check.ts";
 import { combineFindings, type Finding, passing } from "../findings.ts";

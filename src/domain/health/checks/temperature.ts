@@ -1,4 +1,4 @@
-import type { TemperatureSensor, Temperatures } from "#domain/ports/temperatures.ts";
+import type { TemperatureSensor, Temperatures } from "#domain/ports/kernel.ts";
 import { type Check, type CheckSettings, createIgnore, skip } from "../check.ts";
 import { combineFindings, type Finding } from "../findings.ts";
 import { createGrader, type Grader, inUnit } from "../hysteresis.ts";

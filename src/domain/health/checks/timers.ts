@@ -1,4 +1,4 @@
-import type { Timer, Timers } from "#domain/ports/timers.ts";
+import type { Timer, Timers } from "#domain/ports/units.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { type Check, createIgnore, skip } from "../check.ts";
 import { combineFindings, type Finding, passing } from "../findings.ts";

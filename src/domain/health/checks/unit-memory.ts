@@ -1,4 +1,4 @@
-import type { UnitMemories, UnitMemory } from "#domain/ports/unit-memory.ts";
+import type { UnitMemories, UnitMemory } from "#domain/ports/kernel.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
 import { type Check, createIgnore, skip, toPercent } from "../check.ts";

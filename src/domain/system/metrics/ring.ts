@@ -1,4 +1,4 @@
-import type { Ring } from "#domain/ports/ring-store.ts";
+import type { Ring } from "#domain/ports/host-samples.ts";
 
 type Size = Pick<Ring, "stepMs" | "length"> & { readonly rows: number };
 

@@ -1,6 +1,5 @@
 import { type SystemMetricName, systemMetricNames } from "#contract/system-metrics.ts";
-import type { Absence, HostSample, HostSampler } from "#domain/ports/host-samples.ts";
-import type { RingStore } from "#domain/ports/ring-store.ts";
+import type { Absence, HostSample, HostSampler, RingStore } from "#domain/ports/host-samples.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { figuresOf } from "./figures.ts";
 import { createSeries, type Series, untilNextSampleMs } from "./series.ts";

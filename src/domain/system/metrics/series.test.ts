@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Ring } from "#domain/ports/ring-store.ts";
+import type { Ring } from "#domain/ports/host-samples.ts";
 import { createSeries } from "./series.ts";
 
 const start = Date.parse("2026-01-31T00:00:00Z");

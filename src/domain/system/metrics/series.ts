@@ -1,4 +1,4 @@
-import type { Ring } from "#domain/ports/ring-store.ts";
+import type { Ring } from "#domain/ports/host-samples.ts";
 import { createRing } from "./ring.ts";
 
 const fineStepMs = 10_000;
