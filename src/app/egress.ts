@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { providers } from "#adapters/llm/providers.ts";
-import type { HttpTarget } from "#adapters/notifier/index.ts";
+import type { HttpTarget } from "#adapters/notifier/services.ts";
 import { connectorSettings } from "#config/connectors.ts";
 import type { Config } from "#config/load.ts";
 import { notificationTargets } from "#config/notifications.ts";

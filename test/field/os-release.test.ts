@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { expect, it } from "vitest";
-import { distributionOf, isSuse, parseOsRelease } from "#adapters/files/index.ts";
+import { distributionOf, isSuse, parseOsRelease } from "#adapters/files/etc.ts";
 import { isRolling } from "#adapters/packages/zypper/index.ts";
 import { describeCases } from "./cases.ts";
 

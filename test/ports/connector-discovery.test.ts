@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ConnectorSettings } from "#adapters/llm/index.ts";
-import { createDiscovery } from "#adapters/llm/index.ts";
+import { createDiscovery } from "#adapters/llm/discovery.ts";
+import type { ConnectorSettings } from "#adapters/llm/plan.ts";
 import { answerJson, withCaptureServer } from "./support/capture-server.ts";
 import { answers, spoken } from "./support/provider-answers.ts";
 import { ask, never } from "./support/providers.ts";

@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { type ConnectorEntry, createConnectorPlan } from "#adapters/llm/index.ts";
+import { type ConnectorEntry, createConnectorPlan } from "#adapters/llm/plan.ts";
 import { selfSignedPair } from "#adapters/tls/self-signed.ts";
 import { connectorSettings } from "#config/connectors.ts";
 import { loadConfig } from "#config/load.ts";
@@ -85,7 +85,7 @@ it("the certificate of a provider is trusted when NODE_EXTRA_CA_CERTS vouches fo
     (_, response) => answerJson(response, answers.chatCompletions.whole),
     async ({ url }) => {
       const program = `
-        import { createConnectorPlan } from "#adapters/llm/index.ts";
+        import { createConnectorPlan } from "#adapters/llm/plan.ts";
         const entry = { name: "a", provider: "openai-compatible", model: "m", baseUrl: "${url}" };
         const plan = createConnectorPlan({ list: [entry], discovers: false, budgets: { keys: {} } }, {});
         const call = { messages: [{ role: "user", content: "hello" }] };

@@ -4,13 +4,9 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { createServer, type LookupFunction } from "node:net";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import {
-  createEmailNotifier,
-  createHttpNotifier,
-  type HttpTarget,
-  httpService,
-  type MailSettings,
-} from "#adapters/notifier/index.ts";
+import { createEmailNotifier, type MailSettings } from "#adapters/notifier/email.ts";
+import { createHttpNotifier } from "#adapters/notifier/http.ts";
+import { type HttpTarget, httpService } from "#adapters/notifier/services.ts";
 import { selfSignedPair } from "#adapters/tls/self-signed.ts";
 import { notificationKinds } from "#contract/alerts.ts";
 import type { Notifier, OutgoingMessage } from "#domain/ports/notifications.ts";
@@ -552,7 +548,8 @@ async function runAndKill(stateDir: string, kinds: readonly string[], until: "po
   const program = `
     const [stateDir, kinds, until] = process.argv.slice(1);
     const { openAlertStore } = await import(${sourceOf("adapters/alert-store/index.ts")});
-    const { createHttpNotifier, httpService } = await import(${sourceOf("adapters/notifier/index.ts")});
+    const { createHttpNotifier } = await import(${sourceOf("adapters/notifier/http.ts")});
+    const { httpService } = await import(${sourceOf("adapters/notifier/services.ts")});
     const { createOutbox } = await import(${sourceOf("domain/notifications/outbox.ts")});
     const { systemClock } = await import(${sourceOf("adapters/clock/index.ts")});
     const onTrouble = (error) => { throw error; };

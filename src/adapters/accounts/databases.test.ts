@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { parseUsers } from "../files/users.ts";
+import { parseUsers } from "../files/etc.ts";
 import { parseGroups, parsePasswd, parseShadow } from "./databases.ts";
 
 it("passwd: users are read with their names, and malformed lines ignored", () => {

@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { FileUnreadable, readRegularFile, readSecretFile, readTextFile } from "./index.ts";
+import { FileUnreadable, readRegularFile, readSecretFile, readTextFile } from "#adapters/files/index.ts";
 
 let folder: string;
 let path: string;

@@ -18,7 +18,7 @@ import {
   preparePrivateDirectory,
   writeFileAtomic,
   writeFileSynced,
-} from "./index.ts";
+} from "#adapters/files/index.ts";
 
 let folder: string;
 let path: string;

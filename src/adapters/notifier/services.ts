@@ -1,12 +1,19 @@
-import { type ChatTarget, chatService } from "./chat.ts";
-import { type GotifyTarget, gotifyService } from "./gotify.ts";
 import type { HttpService } from "./http.ts";
-import { type MatrixTarget, matrixService } from "./matrix.ts";
-import { type NtfyTarget, ntfyService } from "./ntfy.ts";
-import { type OpsgenieTarget, opsgenieService } from "./opsgenie.ts";
-import { type PagerdutyTarget, pagerdutyService } from "./pagerduty.ts";
-import { type TeamsTarget, teamsService } from "./teams.ts";
-import { type TelegramTarget, telegramService } from "./telegram.ts";
+import {
+  type ChatTarget,
+  chatService,
+  type GotifyTarget,
+  gotifyService,
+  type MatrixTarget,
+  matrixService,
+  type NtfyTarget,
+  ntfyService,
+  type TeamsTarget,
+  type TelegramTarget,
+  teamsService,
+  telegramService,
+} from "./messengers.ts";
+import { type OpsgenieTarget, opsgenieService, type PagerdutyTarget, pagerdutyService } from "./paging.ts";
 import { type WebhookTarget, webhookService } from "./webhook.ts";
 
 export type HttpTarget =

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { isSuse, parseOsRelease } from "#adapters/files/index.ts";
+import { isSuse, parseOsRelease } from "#adapters/files/etc.ts";
 import type { PackageManagerName } from "#contract/check-meanings.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
 import type { Probe } from "#domain/ports/probe.ts";

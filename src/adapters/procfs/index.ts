@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
-import { distributionOf, parseOsRelease } from "#adapters/files/index.ts";
+import { distributionOf, parseOsRelease } from "#adapters/files/etc.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { orElse } from "#kernel/errors.ts";

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { parseUsers } from "#adapters/files/users.ts";
+import { parseUsers } from "#adapters/files/etc.ts";
 import { orElse } from "#kernel/errors.ts";
 
 export type UserNames = ReturnType<typeof createUserNames>;

@@ -1,4 +1,5 @@
-import { createConnectorPlan, createDiscovery } from "#adapters/llm/index.ts";
+import { createDiscovery } from "#adapters/llm/discovery.ts";
+import { createConnectorPlan } from "#adapters/llm/plan.ts";
 import { openTokenLedger } from "#adapters/token-ledger/index.ts";
 import { logSetAside, type PartContext } from "#app/part.ts";
 import type { TracedParts } from "#app/tracing/tracing.ts";

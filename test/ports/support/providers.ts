@@ -1,5 +1,5 @@
-import type { ConnectorEntry } from "#adapters/llm/index.ts";
-import { createConnectorPlan } from "#adapters/llm/index.ts";
+import type { ConnectorEntry } from "#adapters/llm/plan.ts";
+import { createConnectorPlan } from "#adapters/llm/plan.ts";
 import type { ChatCall, ChatPart, ChatProvider } from "#domain/ports/connectors.ts";
 import { ProviderFailed } from "#domain/ports/connectors.ts";
 import type { Interface } from "./provider-answers.ts";

@@ -1,4 +1,5 @@
-import { parseOsRelease, readTextOrEmpty } from "#adapters/files/index.ts";
+import { parseOsRelease } from "#adapters/files/etc.ts";
+import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { PackageManager, SystemRelease, UpdateRequest } from "#domain/ports/packages.ts";
 import { rememberByMark } from "../common/marks.ts";
 import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
@@ -12,10 +13,21 @@ import { openZypper, toInstalled, type Zypper, type ZypperDatabase } from "./hos
 import { advisedFor, parsePatches, parsePatchInfo, parseUpdates } from "./lists.ts";
 import { scriptFailures, telling } from "./output.ts";
 import { createZypperPackageFiles } from "./package-files.ts";
-import { setLocks } from "./package-locks.ts";
 import { createFindings, createRepairs, refresh } from "./repairs.ts";
 import { simulate } from "./simulation.ts";
 import { makeChanges, operandOf } from "./transaction.ts";
+
+/** Locks packages by their names, or takes away just these locks. */
+async function setLocks(
+  { transact, places }: Pick<Zypper, "transact" | "places">,
+  { names, isHeld }: { readonly names: readonly string[]; readonly isHeld: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  const verb = isHeld ? "addlock" : "removelock";
+  const description = `Steward ${isHeld ? "holds" : "releases"} packages (zypper ${verb})`;
+  const argv = [...places.zypper, "--non-interactive", "--xmlout", verb, "--type", "package", "--", ...names] as const;
+  await transact({ unit: `steward-zypper-${verb}`, description, argv, locks: [places.lock] }, signal);
+}
 
 const releaseName = "distribution-release";
 const rebootCode = 102;

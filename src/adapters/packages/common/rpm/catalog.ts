@@ -5,13 +5,41 @@ import type { PackageCatalog, PackageDetails } from "#domain/ports/package-catal
 import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import type { Argv, Asks } from "../ports.ts";
-import type { RecordStore } from "../record-store.ts";
+import { copyOf, createRecordStore, type RecordStore } from "../record-store.ts";
 import { missingLog } from "../rotated-logs.ts";
-import { createSearch } from "../search.ts";
-import { createCollector } from "./collector.ts";
+import { createSearch, toText } from "../search.ts";
 import { byPreference, type DescribedRpm, isNative } from "./described.ts";
 import { comparePackageVersions, isPackageName, nevraOf, type Wanted, wantedOf } from "./names.ts";
 import { createPresent } from "./present.ts";
+
+/** Sonames and the like are for programs to find, and would be most of what is kept. */
+const isForPeople = (capability: string): boolean => !/\.so[.(]/.test(capability) && !capability.startsWith("config(");
+
+/** Collects the candidate of each name. */
+export function createCollector() {
+  const store = createRecordStore();
+  const taken = new Map<string, PackageVersion & { readonly at: number; readonly isInstalled: boolean }>();
+  return {
+    take: (found: DescribedRpm): void => {
+      const { name, version, architecture, description, provides } = found;
+      if (!isPackageName(name) || name === "gpg-pubkey") return;
+      const isInstalled = found.repository === "";
+      const other = taken.get(name);
+      const order = other === undefined ? -1 : byPreference(found, other);
+      // The lists say more of the same version: how much there is to download.
+      if (order > 0 || (order === 0 && (isInstalled || other?.isInstalled !== true))) return;
+      if (other !== undefined) store.drop(other.at);
+      const kept = { name: copyOf(name), version: copyOf(version), architecture: copyOf(architecture) };
+      taken.set(kept.name, { ...kept, at: store.count(), isInstalled });
+      const capabilities = provides.map((each) => each.split(" ", 1)[0] ?? "").filter(isForPeople);
+      store.add(name, toText(found), [name, ...capabilities, found.summary, description].join("\n"));
+    },
+    finish(): RecordStore {
+      store.trim();
+      return store;
+    },
+  };
+}
 
 const buildMs = 120_000;
 

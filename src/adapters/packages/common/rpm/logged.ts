@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { parseUsers } from "#adapters/files/users.ts";
+import { parseUsers } from "#adapters/files/etc.ts";
 import type { LoggedTransaction } from "#domain/ports/package-catalog.ts";
 import type { PackageVersion } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";

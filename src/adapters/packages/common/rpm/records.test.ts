@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createCollector } from "./collector.ts";
+import { createCollector } from "./catalog.ts";
 import { byPreference, describedCount, describedOf, listsFormat, rpmFormat } from "./described.ts";
 import { createMarks, createRecordReader, parseRecords } from "./records.ts";
 import { createRequiringReader, namesInReference } from "./requiring.ts";

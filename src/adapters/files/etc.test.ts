@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { distributionOf, isSuse, parseOsRelease } from "./os-release.ts";
+import { distributionOf, isSuse, parseOsRelease } from "./etc.ts";
 
 it("os-release: reads quotes, escapes and bare words", () => {
   const values = parseOsRelease(

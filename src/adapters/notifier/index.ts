@@ -1,3 +1,0 @@
-export { createEmailNotifier, type MailSettings } from "./email.ts";
-export { createHttpNotifier } from "./http.ts";
-export { type HttpTarget, httpService } from "./services.ts";
