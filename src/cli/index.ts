@@ -1,6 +1,6 @@
 import { CommanderError } from "commander";
+import { sleep } from "#client/http.ts";
 import { createClient, WaitsForApproval } from "#client/index.ts";
-import { sleep } from "#client/sleep.ts";
 import { lazy } from "#kernel/async.ts";
 import { defined } from "#kernel/values.ts";
 import { awaitApproval } from "./commands/approvals.ts";
@@ -12,8 +12,7 @@ import { planningFetch } from "./contexts/guard.ts";
 import { runForAll } from "./contexts/run-for-all.ts";
 import { type ContextStore, createContextStore, mayMeanSeveral } from "./contexts/store.ts";
 import type { Command } from "./core/command.ts";
-import { connect, connectToOne, withPlan } from "./core/connect.ts";
-import { createDeprecationWarnings } from "./core/deprecation.ts";
+import { connect, connectToOne, createDeprecationWarnings, withPlan } from "./core/connect.ts";
 import { explainError, Interrupted, isInterrupted, NeedsDecision, UnknownUnit } from "./core/errors.ts";
 import { nobody } from "./core/person.ts";
 import type {

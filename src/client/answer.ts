@@ -3,8 +3,7 @@ import { Approval } from "#contract/approvals.ts";
 import { type Operation, Plan } from "#contract/operation.ts";
 import { OperationEntry } from "#contract/operation-entry.ts";
 import { isRecord } from "#kernel/values.ts";
-import { ApiError } from "./api-error.ts";
-import { WaitsForApproval } from "./waits-for-approval.ts";
+import { ApiError, WaitsForApproval } from "./errors.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -2,9 +2,9 @@ import { type EventSourceMessage, EventSourceParserStream } from "eventsource-pa
 import { type ChatAnswer, ChatDelta, type ChatInput } from "#contract/connectors.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
-import { addressOf } from "./address.ts";
 import { parseAs } from "./answer.ts";
-import { ApiError } from "./api-error.ts";
+import { ApiError } from "./errors.ts";
+import { addressOf } from "./http.ts";
 import { readApiError, toApiError } from "./index.ts";
 
 export interface ChatOptions {

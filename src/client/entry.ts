@@ -1,7 +1,8 @@
 /** What the package for other programs exports (`npm run package -- --client`). */
-export { ApiError } from "./api-error.ts";
+
 export { type ChatEvent, type ChatOptions, streamChat } from "./chat.ts";
-export type { DeprecationNotice } from "./deprecation.ts";
+export { ApiError } from "./errors.ts";
 export { type FollowOptions, followOperation, runOperation } from "./follow.ts";
+export type { DeprecationNotice } from "./http.ts";
 export { beginOperation, type ClientOptions, createClient } from "./index.ts";
 export { type LogStreamOptions, streamChecks, streamLogs, streamOperation, type Transport } from "./stream.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ApiError } from "./api-error.ts";
+import { ApiError } from "./errors.ts";
 import { followOperation, runOperation } from "./follow.ts";
 
 // Pauses take no time: the next timer fires as soon as nothing else is to be done.

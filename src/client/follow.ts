@@ -2,9 +2,9 @@ import { operations } from "#contract/index.ts";
 import type { Input } from "#contract/operation.ts";
 import type { OperationDetail } from "#contract/operation-entry.ts";
 import { describeMismatch, notAnAnswer } from "./answer.ts";
-import { ApiError, mayPass } from "./api-error.ts";
+import { ApiError, mayPass } from "./errors.ts";
+import { sleep } from "./http.ts";
 import { type Answer, beginOperation, type ClientOptions, createClient, type LongOperationName } from "./index.ts";
-import { sleep } from "./sleep.ts";
 
 export interface FollowOptions extends ClientOptions {
   /** Called with the operation as it comes along, at least every ten seconds. */

@@ -5,13 +5,11 @@ import { apiBase } from "#contract/limits.ts";
 import type { Input, Operation } from "#contract/operation.ts";
 import type { OperationEntry } from "#contract/operation-entry.ts";
 import { isRecord } from "#kernel/values.ts";
-import { addressOf } from "./address.ts";
 import { isAccepted, readAnswer } from "./answer.ts";
-import { ApiError } from "./api-error.ts";
-import { type DeprecationNotice, deprecationOf } from "./deprecation.ts";
+import { ApiError } from "./errors.ts";
+import { addressOf, type DeprecationNotice, deprecationOf } from "./http.ts";
 
-export { ApiError } from "./api-error.ts";
-export { WaitsForApproval } from "./waits-for-approval.ts";
+export { ApiError, WaitsForApproval } from "./errors.ts";
 
 type Table = typeof operations;
 

@@ -12,11 +12,10 @@ import type {
 } from "#contract/streams.ts";
 import { closeCodes, streams } from "#contract/streams.ts";
 import { toError } from "#kernel/errors.ts";
-import { addressOf } from "./address.ts";
 import { parseAs } from "./answer.ts";
-import { ApiError } from "./api-error.ts";
+import { ApiError } from "./errors.ts";
+import { addressOf, type Sleep, sleep } from "./http.ts";
 import { toApiError } from "./index.ts";
-import { type Sleep, sleep } from "./sleep.ts";
 
 export interface LogStreamOptions extends Transport {
   readonly url: string;

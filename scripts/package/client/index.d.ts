@@ -1,8 +1,8 @@
-import type { ApiError } from "./api-error.js";
+import type { ApiError } from "./errors.js";
 import type { Client, LongOperationName, OperationDetail, OperationEntry } from "./types.js";
 
-export { ApiError } from "./api-error.js";
 export { type ChatEvent, type ChatOptions, streamChat } from "./chat.js";
+export { ApiError } from "./errors.js";
 export { type LogStreamOptions, streamChecks, streamLogs, streamOperation, type Transport } from "./stream.js";
 export type * from "./types.js";
 

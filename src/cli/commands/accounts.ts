@@ -3,8 +3,8 @@ import { countedOf } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import { type Command, integer } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { printNotShown } from "../output/not-shown.ts";
 import { type Io, oneLine } from "../output/output.ts";
+import { printNotShown } from "../output/print.ts";
 import { printTable } from "../output/table.ts";
 import { formatAge, formatTime } from "../output/text.ts";
 

@@ -15,8 +15,8 @@ import { finishBy, runLong } from "../core/operation-follow.ts";
 import { asPlan, carryOutPlan, isWanted, printPlan } from "../core/plan.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { patientFetch } from "../core/transport.ts";
-import { printBytes } from "../output/bytes.ts";
 import { exitCode, oneLine, printJson, severalLines } from "../output/output.ts";
+import { printBytes } from "../output/print.ts";
 
 type Schema = JsonObject;
 

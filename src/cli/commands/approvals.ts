@@ -1,11 +1,11 @@
+import type { Sleep } from "#client/http.ts";
 import { type Answer, ApiError } from "#client/index.ts";
-import type { Sleep } from "#client/sleep.ts";
 import { type ApprovalStatus, approvalListLimit, approvalStatuses } from "#contract/approvals.ts";
 import { countedOf } from "#kernel/text.ts";
 import { defined, isRecord, isString } from "#kernel/values.ts";
-import { inOwnWords } from "../core/advice.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
+import { inOwnWords } from "../core/errors.ts";
 import { ioOfPlan, isWanted, printPlan } from "../core/plan.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";

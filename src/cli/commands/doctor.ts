@@ -11,11 +11,9 @@ import {
 import type { Plan } from "#contract/operation.ts";
 import { untilAborted } from "#kernel/async.ts";
 import { counted } from "#kernel/text.ts";
-import { inOwnWords } from "../core/advice.ts";
 import { type Command, NamedOption } from "../core/command.ts";
 import { commandFor, withPlan } from "../core/connect.ts";
-import { explainError, Interrupted, isRefused } from "../core/errors.ts";
-import { NoKey } from "../core/no-service.ts";
+import { explainError, Interrupted, inOwnWords, isRefused, NoKey } from "../core/errors.ts";
 import { asPlan, carryOutPlan, ioOfPlan, isWanted, printPlan } from "../core/plan.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { patientFetch } from "../core/transport.ts";

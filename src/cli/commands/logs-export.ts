@@ -1,5 +1,5 @@
 import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
-import { ApiError } from "#client/api-error.ts";
+import { ApiError } from "#client/errors.ts";
 import type { NotShown } from "#contract/schema.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
@@ -9,8 +9,8 @@ import { explainError, isPassing } from "../core/errors.ts";
 import { entriesOf } from "../core/journal-entries.ts";
 import { patiently } from "../core/journal-pages.ts";
 import type { Connection } from "../core/ports.ts";
-import { printNoEntries, printNotShown } from "../output/not-shown.ts";
 import { type Io, oneLine } from "../output/output.ts";
+import { printNoEntries, printNotShown } from "../output/print.ts";
 import type { ExploreFilters } from "./logs-explore.ts";
 
 export interface ExportOptions {

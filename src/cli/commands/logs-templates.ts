@@ -5,8 +5,8 @@ import { counted, countedOf } from "#kernel/text.ts";
 import { timeOption } from "../core/log-time.ts";
 import type { Connection } from "../core/ports.ts";
 import { logStyle } from "../output/log-format.ts";
-import { printNotShown } from "../output/not-shown.ts";
 import type { Io } from "../output/output.ts";
+import { printNotShown } from "../output/print.ts";
 import { printTable } from "../output/table.ts";
 import { formatTime } from "../output/text.ts";
 

@@ -17,8 +17,8 @@ import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { patientFetch } from "../core/transport.ts";
 import { formatEntry } from "../output/log-format.ts";
-import { printNoEntries, printNotShown } from "../output/not-shown.ts";
 import { escaped, exitCode, type Io, jsonText, oneLine, printJson, screenOf } from "../output/output.ts";
+import { printNoEntries, printNotShown } from "../output/print.ts";
 import { addExploreOptions, type ExploreFilters, type ExploreOptions, explore } from "./logs-explore.ts";
 import { addExportOption, type ExportOptions, exportFormatOf, exportToFile, printExport } from "./logs-export.ts";
 

@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from "commander";
 import type { Answer } from "#client/index.ts";
-import { inOwnWords } from "../core/advice.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
+import { inOwnWords } from "../core/errors.ts";
 import { parseNextTime } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";

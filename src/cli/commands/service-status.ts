@@ -7,9 +7,8 @@ import { UnknownUnit } from "../core/errors.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { formatEntry, logStyle } from "../output/log-format.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
-import { paint, plainScreen, type Style } from "../output/screen.ts";
+import { paint, plainScreen, type Style, stateStyle } from "../output/screen.ts";
 import { fitText, formatAge, formatSpan, textWidth, wrapText } from "../output/text.ts";
-import { stateStyle } from "./state-style.ts";
 
 type Details = Answer<"getService">;
 

@@ -5,13 +5,13 @@ import { counted, countedOf, formatBytes } from "#kernel/text.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import { type Command, namedArgument } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { printNotShown } from "../output/not-shown.ts";
 import { type Io, oneLine } from "../output/output.ts";
+import { printNotShown } from "../output/print.ts";
 import { withProgress } from "../output/progress.ts";
+import { stateStyle } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
 import { formatAge } from "../output/text.ts";
 import { addServiceStatusCommand } from "./service-status.ts";
-import { stateStyle } from "./state-style.ts";
 
 type ServiceList = Answer<"listServices">;
 const statuses = ["all", "active", "inactive", "failed"] as const;

@@ -5,8 +5,8 @@ import { answerCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { printNotShown } from "../output/not-shown.ts";
 import type { Io } from "../output/output.ts";
+import { printNotShown } from "../output/print.ts";
 import { printTable } from "../output/table.ts";
 import { formatTime } from "../output/text.ts";
 

@@ -3,12 +3,11 @@ import { countedOf } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { printNotShown } from "../output/not-shown.ts";
 import type { Io } from "../output/output.ts";
-import type { Cell } from "../output/screen.ts";
+import { printNotShown } from "../output/print.ts";
+import { type Cell, stateStyle } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
 import { formatAge, formatSpan } from "../output/text.ts";
-import { stateStyle } from "./state-style.ts";
 
 type UnitList = Answer<"listUnits">;
 type Unit = UnitList["units"][number];

@@ -1,4 +1,4 @@
-import { addressOf } from "#client/address.ts";
+import { addressOf } from "#client/http.ts";
 import { apiBase } from "#contract/limits.ts";
 import { isRecord } from "#kernel/values.ts";
 import { createContextStore } from "../contexts/store.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { inOwnWords } from "./advice.ts";
+import { inOwnWords } from "./errors.ts";
 
 it.each([
   ["cannot restart dbus.service: … (confirm it with confirm: true)", "(confirm it with --confirm)"],

@@ -1,10 +1,24 @@
-import type { Client } from "#client/index.ts";
-import { createClient } from "#client/index.ts";
+import type { DeprecationNotice } from "#client/http.ts";
+import { type Client, createClient } from "#client/index.ts";
 import type { Plan } from "#contract/operation.ts";
 import { defined } from "#kernel/values.ts";
+import { oneLine } from "../output/output.ts";
 import type { CliTime, Connection, ConnectOptions, ServiceOptions } from "./ports.ts";
 import { certificatesFor, findMeant, quoted, type ServiceSource, serviceFlags, serviceFor } from "./service.ts";
 import { fetchWith, useCertificates } from "./transport.ts";
+
+/** Warns once of each operation that the service is to lose, whatever command uses it. */
+export function createDeprecationWarnings(err: (text: string) => void): (notice: DeprecationNotice) => void {
+  const seen = new Set<string>();
+  return ({ method, path, sunset, successor }) => {
+    const operation = `${method} ${path}`;
+    if (seen.has(operation)) return;
+    seen.add(operation);
+    const until = sunset === undefined ? "" : `, and may be gone after ${sunset.toISOString().slice(0, 10)}`;
+    const instead = successor === undefined ? "" : `: ${oneLine(successor)} takes its place`;
+    err(`steward: warning: ${operation} is deprecated${until}${instead}\n`);
+  };
+}
 
 // Functions that name commands get a client, not the command line.
 const optionsOf = new WeakMap<Client, ServiceOptions>();

@@ -1,10 +1,21 @@
-import { ApiError, mayPass } from "#client/api-error.ts";
+import { ApiError, mayPass } from "#client/errors.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { lowerFirst } from "#kernel/text.ts";
 import { type JsonObject, recordsIn } from "#kernel/values.ts";
 import { oneLine, severalLines } from "../output/output.ts";
-import { inOwnWords } from "./advice.ts";
-import { howToLook, NoService } from "./no-service.ts";
+import { withLocalTimes } from "../output/text.ts";
+
+export class NoKey extends Error {
+  override readonly name = "NoKey";
+}
+
+export class NoService extends Error {
+  override readonly name = "NoService";
+}
+
+/** How to look at a service that does not answer. @param where its host, if it is another one: ` on web-1` */
+export const howToLook = (where = ""): string =>
+  `is it running? systemctl status steward, journalctl -u steward${where}`;
 
 /** Ended by Ctrl-C; all messages have been printed. */
 export class Interrupted extends Error {
@@ -129,3 +140,18 @@ function messageOf(error: unknown): string {
   if (isTimeout(error)) return "cannot reach the service: no answer in time (--timeout says how long to wait)";
   return error instanceof Error ? (distrustOf(error) ?? error.message) : String(error);
 }
+
+/** What the service advises callers of its interface to send, and what does it on the command line. */
+const spellings: readonly (readonly [RegExp, string])[] = [
+  [/\bconfirm: true\b/g, "--confirm"],
+  [/\ballow_downgrade\b/g, "--allow-downgrade"],
+  [/\bX-Window-Override\b/g, "--override-window"],
+  [/\bask again with \?dry_run=true, and send the token of that plan\b/g, "run it again"],
+  [/\bGET \/updates\/check\b/g, "steward updates"],
+  [/\bGET \/auth\/passkeys\b/g, "steward passkeys"],
+  [/\bPOST \/auth\/keys\b/g, "steward keys create"],
+];
+
+/** A message of the service in the words of the command line, with local times. */
+export const inOwnWords = (message: string): string =>
+  withLocalTimes(spellings.reduce((text, [theirs, own]) => text.replaceAll(theirs, own), message));

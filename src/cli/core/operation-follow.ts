@@ -1,6 +1,6 @@
 import { describeMismatch, notAnAnswer } from "#client/answer.ts";
+import { type Sleep, sleep as sleepByClock } from "#client/http.ts";
 import { type Answer, beginOperation, type LongOperationName } from "#client/index.ts";
-import { type Sleep, sleep as sleepByClock } from "#client/sleep.ts";
 import { streamOperation } from "#client/stream.ts";
 import { operations } from "#contract/index.ts";
 import type { Input } from "#contract/operation.ts";

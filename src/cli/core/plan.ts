@@ -1,10 +1,10 @@
 import { describeMismatch } from "#client/answer.ts";
-import { ApiError } from "#client/api-error.ts";
+import { ApiError } from "#client/errors.ts";
 import { Plan } from "#contract/operation.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { isString } from "#kernel/values.ts";
 import { type Io, oneLine, paintError, screenOf } from "../output/output.ts";
-import { inOwnWords } from "./advice.ts";
+import { inOwnWords } from "./errors.ts";
 import type { Person } from "./ports.ts";
 
 /** The plan in the answer to a dry run. @throws Error when it is something else: the operation has then been done. */

@@ -1,5 +1,5 @@
+import type { Sleep } from "#client/http.ts";
 import type { Client, ClientOptions } from "#client/index.ts";
-import type { Sleep } from "#client/sleep.ts";
 import type { Transport } from "#client/stream.ts";
 import type { AuditList, AuditListQuery } from "#contract/audit.ts";
 import type { HealthCheckList, HealthCheckResult } from "#contract/checks.ts";

@@ -10,7 +10,7 @@ import {
   contextNamed,
   localName,
 } from "../contexts/store.ts";
-import { howToLook, NoKey, NoService } from "./no-service.ts";
+import { howToLook, NoKey, NoService } from "./errors.ts";
 import type { AdminKey, Connection, LocalService, ServiceOptions } from "./ports.ts";
 import {
   type CertificateOptions,

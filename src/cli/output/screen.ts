@@ -74,3 +74,9 @@ export function screenOfProcess(ports: {
 
 export const paint = ({ hasColours }: Pick<Screen, "hasColours">, style: Style | undefined, text: string): string =>
   hasColours && style !== undefined ? styleText(style, text, { validateStream: false }) : text;
+
+/** The colour of an ActiveState. */
+export function stateStyle(state: string): Style | undefined {
+  if (state === "failed") return "red";
+  return state === "active" ? "green" : "dim";
+}

@@ -3,8 +3,8 @@ import type { Answer } from "#client/index.ts";
 import { answerCommand, changeCommand, valueCommand } from "../../core/answer-command.ts";
 import { type Command, namedArgument } from "../../core/command.ts";
 import type { CommandPorts } from "../../core/ports.ts";
-import { printFields } from "../../output/fields.ts";
 import { type Io, oneLine } from "../../output/output.ts";
+import { printFields } from "../../output/print.ts";
 import { printTable } from "../../output/table.ts";
 import { addPluginConfirmCommand } from "./confirm.ts";
 

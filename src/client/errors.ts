@@ -1,4 +1,16 @@
+import type { Approval } from "#contract/approvals.ts";
 import type { ErrorCode } from "#contract/errors.ts";
+
+/** The service has not done it: the call waits until others have approved it. */
+export class WaitsForApproval extends Error {
+  override readonly name = "WaitsForApproval";
+  readonly approval: Approval;
+
+  constructor(approval: Approval) {
+    super(`nothing was done yet: the call waits for approval ${approval.id}, until ${approval.expires_at}`);
+    this.approval = approval;
+  }
+}
 
 /** The service refused a call, or what answered is not the service (`UNREADABLE`). */
 export class ApiError extends Error {

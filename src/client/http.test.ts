@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { addressOf } from "./address.ts";
+import { addressOf } from "./http.ts";
 
 describe("the address of a request", () => {
   it.each([
