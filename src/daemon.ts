@@ -1,9 +1,8 @@
 import { writeFileSync } from "node:fs";
 import type { Environment } from "#config/defaults.ts";
-import { isJournal, noticeMark, withPriorities } from "#telemetry/journal-output.ts";
 import { createLineWriter } from "#telemetry/line-writer.ts";
 import { createLogs } from "#telemetry/logger.ts";
-import { forPeople } from "#telemetry/terminal-output.ts";
+import { forPeople, isJournal, noticeMark, withPriorities } from "#telemetry/outputs.ts";
 
 /** As `ps`, `top` and the check of the firewall show it: Node calls its first thread MainThread. */
 export function takeName(): void {

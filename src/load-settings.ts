@@ -1,7 +1,7 @@
 import { configFile, type Environment } from "#config/defaults.ts";
 import { type Config, loadConfig } from "#config/load.ts";
 import { reservedCheckIds } from "#domain/health/registry.ts";
-import { requireRootSettings } from "#root/settings.ts";
+import { requireRootSettings } from "#root/places.ts";
 
 /** The settings of this host for whoever runs this process. @throws SettingsFaulty */
 export const loadSettings = (environment: Environment, file?: string): Config =>

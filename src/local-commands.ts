@@ -16,7 +16,7 @@ import type { LocalCommands, PluginReport } from "#cli/index.ts";
 import { configFile, type Environment } from "#config/defaults.ts";
 import { type Fault, formatFault, SettingsFaulty } from "#config/faults.ts";
 import type { Config } from "#config/load.ts";
-import { permissionWords } from "#domain/plugins/permissions.ts";
+import { permissionWords } from "#domain/plugins/confirmation.ts";
 import type { FoundPlugin } from "#domain/ports/plugins.ts";
 import { createPluginConfirmation } from "#root/confirm-plugin.ts";
 import { places } from "#root/places.ts";

@@ -9,8 +9,7 @@ import type { createApprovalsPart } from "./parts/approvals.ts";
 import type { createAuditPart } from "./parts/audit.ts";
 import type { createAutomaticPart } from "./parts/automatic-updates.ts";
 import type { createConnectorsPart } from "./parts/connectors.ts";
-import type { createDiskUsagePart } from "./parts/disk-usage.ts";
-import type { createDisksPart } from "./parts/disks.ts";
+import type { createDisksPart, createDiskUsagePart } from "./parts/disks.ts";
 import { createExplainPart } from "./parts/explain.ts";
 import type { createHealthPart } from "./parts/health.ts";
 import type { createHostSettingsPart } from "./parts/host-settings.ts";
@@ -18,14 +17,13 @@ import type { createHttpPart, HttpPorts } from "./parts/http.ts";
 import type { createLogsPart } from "./parts/logs.ts";
 import type { createNetworkPart } from "./parts/network.ts";
 import type { createOperationsPart } from "./parts/operations.ts";
-import type { createPackagesPart } from "./parts/packages.ts";
 import type { createPluginsPart } from "./parts/plugins.ts";
 import type { createProcessesPart } from "./parts/processes.ts";
 import type { createRebootPart } from "./parts/reboot.ts";
 import type { createSystemPart } from "./parts/system.ts";
 import type { SystemMetricsPart } from "./parts/system-metrics.ts";
 import type { createTracesPart } from "./parts/traces.ts";
-import type { createUpdatesPart } from "./parts/updates.ts";
+import type { createPackagesPart, createUpdatesPart } from "./parts/updates.ts";
 import type { WindowsPart } from "./parts/windows.ts";
 
 export interface BackParts {

@@ -16,8 +16,7 @@ import { createHostCondition, type HostCondition } from "#domain/updates/conditi
 import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { guardTimesOf } from "#domain/updates/guard.ts";
 import { tellEnd } from "#domain/updates/hooks.ts";
-import { asVerbs } from "#domain/updates/task-verbs.ts";
-import { updateKinds, updateVerbs, verbsWithoutPackages } from "#domain/updates/verbs.ts";
+import { asVerbs, updateKinds, updateVerbs, verbsWithoutPackages } from "#domain/updates/verbs.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { createHostChecks } from "./checks.ts";
 import { type Host, openHost } from "./host.ts";

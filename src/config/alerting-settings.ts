@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { notificationEvents, notifyLevels } from "#contract/alerts.ts";
 import { Choice, Options, optional, Strict } from "#contract/schema.ts";
 import { CronText, Timezone } from "./cron.ts";
-import { text } from "./schema.ts";
+import { text } from "./defaults.ts";
 import { serviceSettings } from "./service-settings.ts";
 
 /** Each component is the label of a metric. */

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { Type } from "typebox";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -17,3 +18,6 @@ export function defaultStateDir(environment: Environment, isRoot: boolean): stri
   if (isRoot) return "/var/lib/steward";
   return join(environment["XDG_STATE_HOME"] ?? join(homedir(), ".local/state"), "steward");
 }
+
+export const strict = { additionalProperties: false } as const;
+export const text = (description: string) => Type.String({ minLength: 1, description });

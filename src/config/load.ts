@@ -1,5 +1,5 @@
 import { defaultRateLimits } from "#contract/limits.ts";
-import { approvalFaults } from "./approvals.ts";
+import { approvalFaults, sessionFaults, sessionSettings } from "./access.ts";
 import { automaticFaults } from "./automatic.ts";
 import { checkFaults } from "./checks.ts";
 import { connectorFaults } from "./connectors.ts";
@@ -9,7 +9,6 @@ import { notificationFaults } from "./notifications.ts";
 import { probeFaults } from "./probes.ts";
 import { type PublicAddress, publicAddressOf, publicUrlFaults } from "./public-url.ts";
 import { readSettings, type SettingsFile } from "./read-file.ts";
-import { sessionFaults, sessionSettings } from "./sessions.ts";
 import { logLevels, type Settings } from "./settings.ts";
 import { isAddressOrNetwork, isLoopbackAddress, parseListen } from "./text.ts";
 import { tracingFaults } from "./tracing.ts";

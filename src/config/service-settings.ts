@@ -1,7 +1,7 @@
 import { type TProperties, Type } from "typebox";
 import { type ChannelSeverity, channelSeverities, type NotificationChannel, webhookFields } from "#contract/alerts.ts";
 import { Choice, optional, Strict } from "#contract/schema.ts";
-import { text } from "./schema.ts";
+import { text } from "./defaults.ts";
 
 const secretFile = (what: string) => text(`File with ${what}; it must not be readable by everybody.`);
 

@@ -6,8 +6,7 @@ import { defaultRateLimits } from "#contract/limits.ts";
 import { Choice, Options, optional, Strict } from "#contract/schema.ts";
 import { AlertsSettings, NotificationsSettings, ProbesSettings } from "./alerting-settings.ts";
 import { CronText, Timezone } from "./cron.ts";
-import { defaultListen } from "./defaults.ts";
-import { strict, text } from "./schema.ts";
+import { defaultListen, strict, text } from "./defaults.ts";
 
 const off = Type.Literal("off");
 const flag = (description: string) => Type.Boolean({ description });

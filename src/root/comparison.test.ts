@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { auditEvent } from "#domain/audit/entry.ts";
-import { logRootRequest } from "#domain/audit/root-requests.ts";
+import { auditEvent, logRootRequest } from "#domain/audit/entry.ts";
 import { createFakeAuditLog } from "../../test/fakes/audit-log.ts";
 import { createFakeClock } from "../../test/fakes/clock.ts";
 import { createFakeJournal } from "../../test/fakes/journal.ts";

@@ -1,6 +1,6 @@
 import { journalPages, unreadReason } from "#adapters/journald/pages.ts";
 import type { AuditRecord } from "#contract/audit.ts";
-import { loggedMember, rootRequested, rootUnanswered } from "#domain/audit/root-requests.ts";
+import { loggedMember, rootRequested, rootUnanswered } from "#domain/audit/entry.ts";
 import type { Journal } from "#domain/ports/journal.ts";
 import { counted } from "#kernel/text.ts";
 import { parseJsonObject } from "#kernel/values.ts";

@@ -2,7 +2,7 @@ import { lstatSync } from "node:fs";
 import { type ConfirmedPlugin, openConfirmedPlugins } from "#adapters/plugins/index.ts";
 import { pluginFoldersOf } from "#app/plugins.ts";
 import type { Config } from "#config/load.ts";
-import { permissionWords } from "#domain/plugins/permissions.ts";
+import { permissionWords } from "#domain/plugins/confirmation.ts";
 import { places } from "./places.ts";
 
 export interface Confirmable extends Omit<ConfirmedPlugin, "confirmedAt"> {

@@ -1,4 +1,6 @@
 import { accessSync, constants, lstatSync } from "node:fs";
+import { dirname } from "node:path";
+import { isSticky, isWritableByOthers } from "#adapters/files/index.ts";
 import { orElse } from "#kernel/errors.ts";
 
 /** Root writes nothing below a directory of the service, and the service nothing below one of root's. */
@@ -27,4 +29,21 @@ export function hasRootSide(stateDir: string): boolean {
   if (ownerOf(places.tasksRunDir) !== 0 || ownerOf(places.tasksDir) !== 0 || ownerOf(places.runDir) !== uid)
     return false;
   return orElse(() => accessSync(places.tasksRunDir, constants.X_OK) === undefined, false);
+}
+
+/** Root's settings, and what leads to them, have to be root's own. @throws Error with a remedy. */
+export function requireRootSettings(file: string): void {
+  for (let path = file; ; path = dirname(path)) {
+    const stat = lstatSync(path);
+    const isShared = path !== file && isSticky(stat);
+    const why = stat.isSymbolicLink()
+      ? "it is a link (put the file itself there)"
+      : stat.uid !== 0
+        ? `it belongs to user ${stat.uid} (chown root ${path})`
+        : isWritableByOthers(stat) && !isShared
+          ? `others may change it (chmod go-w ${path})`
+          : undefined;
+    if (why !== undefined) throw new Error(`cannot use the settings ${file} as root: ${path}: ${why}`);
+    if (path === dirname(path)) return;
+  }
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openOperationStore, openSharedOperationStore } from "#adapters/operations/index.ts";
 import { isAlive } from "#adapters/operations/process.ts";
 import { maxConcurrentChecks } from "#contract/limits.ts";
-import { logRootRequest } from "#domain/audit/root-requests.ts";
+import { logRootRequest } from "#domain/audit/entry.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { serviceSide } from "#domain/operations/two-sided.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";

@@ -2,7 +2,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, renameSync, rmSync, symli
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { requireRootSettings } from "./settings.ts";
+import { requireRootSettings } from "./places.ts";
 
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) process.stdout.write("skipped: the settings of root: only root can make files of root\n");

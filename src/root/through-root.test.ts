@@ -5,7 +5,7 @@ import { FileSystemsUnseen } from "#domain/ports/storage.ts";
 import { createFakeClock } from "../../test/fakes/clock.ts";
 import { createFakePackageManager } from "../../test/fakes/package-manager.ts";
 import { createFakeProcesses, fakeProcess } from "../../test/fakes/processes.ts";
-import { processesThroughRoot } from "./processes-through-root.ts";
+import { processesThroughRoot } from "./host-through-root.ts";
 import type { RequestRoot, RootFix } from "./request.ts";
 import { healthThroughRoot, managerThroughRoot } from "./through-root.ts";
 

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { expect, it } from "vitest";
-import { isJournal, withPriorities } from "./journal-output.ts";
 import { createLogs } from "./logger.ts";
+import { isJournal, withPriorities } from "./outputs.ts";
 
 it("a log line has the priority of its level, also from child loggers", () => {
   const lines: string[] = [];

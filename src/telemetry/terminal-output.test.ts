@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createLogs } from "./logger.ts";
-import { forPeople } from "./terminal-output.ts";
+import { forPeople } from "./outputs.ts";
 
 it("log lines at a terminal have local time, level, message and members, and nothing that a terminal acts upon", () => {
   const lines: string[] = [];

@@ -105,7 +105,7 @@ describeOnHost("the record of the privileged side", { checks: ["disk_space"] }, 
       const script = `
         import { openAuditLog } from "/opt/steward/src/adapters/audit/index.ts";
         import { systemClock } from "/opt/steward/src/adapters/clock/index.ts";
-        import { logRootRequest } from "/opt/steward/src/domain/audit/root-requests.ts";
+        import { logRootRequest } from "/opt/steward/src/domain/audit/entry.ts";
         const onTrouble = (error) => { throw error; };
         const ignored = () => undefined;
         const stateDir = "/var/lib/steward";

@@ -7,7 +7,7 @@ import type { TracedParts } from "#app/tracing/tracing.ts";
 import type { LogReader } from "#domain/logs/reader.ts";
 import type { Accounts, Logins } from "#domain/ports/accounts.ts";
 import { accountHandlers } from "#domain/system/accounts.ts";
-import { accountsThroughRoot, loginsThroughRoot } from "#root/accounts.ts";
+import { accountsThroughRoot, loginsThroughRoot } from "#root/host-through-root.ts";
 import type { RootSide } from "#root/request.ts";
 
 export const createAccountsPart = ({

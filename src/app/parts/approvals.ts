@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { openApprovalStore } from "#adapters/approvals/index.ts";
 import { logSetAside, type PartContext } from "#app/part.ts";
-import { approvalSettings } from "#config/approvals.ts";
+import { approvalSettings } from "#config/access.ts";
 import type { Config } from "#config/load.ts";
 import { errorStatus } from "#contract/errors.ts";
 import { operations as table } from "#contract/index.ts";

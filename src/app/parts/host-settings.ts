@@ -4,7 +4,7 @@ import type { PartContext } from "#app/part.ts";
 import type { TracedParts } from "#app/tracing/tracing.ts";
 import type { HostNames, TimeSettings } from "#domain/ports/host-settings.ts";
 import { hostSettingsHandlers } from "#domain/system/host-settings.ts";
-import { namesThroughRoot, timeThroughRoot } from "#root/host-settings.ts";
+import { namesThroughRoot, timeThroughRoot } from "#root/host-through-root.ts";
 import type { RootSide } from "#root/request.ts";
 
 export const createHostSettingsPart = (

@@ -5,9 +5,9 @@ import { scopeLack } from "#domain/access/needs.ts";
 import { matchesPattern, resourcesOf } from "#domain/access/scopes.ts";
 import type { Processes } from "#domain/ports/processes.ts";
 import type { Units } from "#domain/ports/units.ts";
+import { processHandlers } from "#domain/system/process-list.ts";
 import type { Own } from "#domain/system/process-signal.ts";
-import { processHandlers } from "#domain/system/processes.ts";
-import { ownersThroughRoot, processesThroughRoot } from "#root/processes-through-root.ts";
+import { ownersThroughRoot, processesThroughRoot } from "#root/host-through-root.ts";
 import type { RootSide } from "#root/request.ts";
 
 export function createProcessesPart(

@@ -8,6 +8,7 @@ import { scopeLack } from "#domain/access/needs.ts";
 import { allows } from "#domain/access/scopes.ts";
 import { beginOperation } from "#domain/operations/handlers.ts";
 import type { Operations } from "#domain/operations/operations.ts";
+import { type PackagePorts, packagesHandlers } from "#domain/packages/handlers.ts";
 import type { HostUpdates } from "#domain/ports/snapshots.ts";
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { type DowngradeRules, downgradeRules } from "#domain/updates/downgrades.ts";
@@ -154,4 +155,14 @@ export function buildUpdatesPart(
   const rules = downgradeRules(config.settings.updates?.no_downgrade);
   const fileSystems = createFileSystems(context);
   return createUpdatesPart({ ...context, host, operations, hookPoints, takesSnapshot, stale, rules, fileSystems });
+}
+
+export function createPackagesPart({ manager }: Pick<PackagePorts, "manager">) {
+  return {
+    handlers: packagesHandlers({
+      manager,
+      maySee: (caller, name) => allows(caller?.scopes ?? [], "packages:read", name),
+      seesAll: (caller) => allows(caller?.scopes ?? [], "packages:read"),
+    }),
+  };
 }

@@ -1,11 +1,31 @@
 import { type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
 import type { Hooks, Veto } from "#domain/common/hooks.ts";
-import { isOver } from "#kernel/async.ts";
+import { isOver, withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Check, CheckSettings, Outcome } from "./check.ts";
-import { fixIdOf } from "./fix.ts";
-import type { Fixability } from "./fixability.ts";
+import { type Fix, fixIdOf } from "./fix.ts";
+
+const planTimeoutMs = 30_000;
+
+/** Whether a fix can do anything about what a check found. Never throws. */
+export type Fixability = (fixId: string, found: Outcome, signal: AbortSignal) => Promise<boolean>;
+
+/** Makes the plan of fixes that may find nothing to do. A plan that fails or takes too long rules nothing out. */
+export function createFixability(ports: {
+  readonly fixes: readonly Pick<Fix, "id" | "plan" | "mayFindNothing">[];
+  readonly clock: Pick<Clock, "sleep">;
+}): Fixability {
+  const { clock } = ports;
+  const fixes = new Map(ports.fixes.map((fix) => [fix.id, fix]));
+
+  return async (fixId, found, signal) => {
+    const fix = fixes.get(fixId);
+    if (fix?.mayFindNothing !== true) return true;
+    const finds = async (during: AbortSignal): Promise<boolean> => (await fix.plan(found, during)).steps.length > 0;
+    return withinTime(clock, planTimeoutMs, signal, finds, () => true).catch(() => true);
+  };
+}
 
 /** Limits on messages and details: a check that floods must not fill the memory or the history. */
 const maxMessageChars = 1000;

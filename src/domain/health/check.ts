@@ -23,7 +23,7 @@ export interface Outcome {
   readonly fixId?: string | null;
   /** Whether that fix can do anything about it, where that is known already. */
   readonly canFix?: boolean;
-  /** For the next run: see `hysteresis.ts`. */
+  /** For the next run: see `grading.ts`. */
   readonly graded?: Graded;
 }
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import type { Outcome } from "./check.ts";
+import { createFixability } from "./check-run.ts";
 import type { FixPlan } from "./fix.ts";
-import { createFixability } from "./fixability.ts";
 
 const never = new AbortController().signal;
 const ill: Outcome = { status: "fail", message: "", details: {} };

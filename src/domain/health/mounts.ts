@@ -1,7 +1,7 @@
 import type { MountedFileSystem, UnreadableFileSystem } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
 import { type CheckSettings, isIgnoredPath, thresholdsFor } from "./check.ts";
-import type { FormatFigure, Grader } from "./hysteresis.ts";
+import type { FormatFigure, Grader } from "./grading.ts";
 
 interface MountFigures {
   readonly path: string;

@@ -4,7 +4,7 @@ import { checkStatuses, type HealthCheckResult } from "#contract/checks.ts";
 import { createFakeCheckHistory, type FakeCheckHistory } from "../../../test/fakes/check-history.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
 import type { Check, Outcome } from "./check.ts";
-import { createGrader } from "./hysteresis.ts";
+import { createGrader } from "./grading.ts";
 import { type CheckPlan, type CheckRun, type CheckRunner, createCheckRunner } from "./runner.ts";
 
 interface Rig {

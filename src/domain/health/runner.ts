@@ -5,9 +5,8 @@ import { createSlots } from "#kernel/async.ts";
 import { type Clock, type Dispose, toTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { Check, CheckSettings, Graded, Outcome } from "./check.ts";
-import { createCheckRun } from "./check-run.ts";
+import { createCheckRun, type Fixability } from "./check-run.ts";
 import { type CheckStates, createCheckStates, type HistoryOfRuns, type Judged, summarize } from "./check-states.ts";
-import type { Fixability } from "./fixability.ts";
 
 export interface CheckPlan {
   readonly intervalMs?: number;

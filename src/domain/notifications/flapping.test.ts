@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { flapChanges, flapWindowMs, found, passed, type Step, unknownComponent, type Watched } from "./flapping.ts";
+import { flapChanges, flapWindowMs, found, passed, type Step, unknownComponent, type Watched } from "./components.ts";
 
 const minuteMs = 60_000;
 

@@ -1,11 +1,16 @@
 import { serviceListLimit } from "#contract/limits.ts";
 import { type Handlers, Versioned } from "#contract/operation.ts";
 import type { ServiceEntry, system } from "#contract/system.ts";
+import type { units } from "#contract/units.ts";
 import { notShown } from "#domain/common/not-shown.ts";
+import { membersUpTo, pageOf } from "#domain/common/page.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
+import { unitKinds } from "#domain/ports/unit-details.ts";
 import { isPresent, type Unit } from "#domain/ports/units.ts";
 import { onHost, type ServicePorts, toServiceEntry } from "./service.ts";
 import { createServiceChanges } from "./service-change.ts";
+import { createServiceDetails, type DetailPorts } from "./service-details.ts";
+import { toUnitEntry } from "./unit-entry.ts";
 import { createUnitFileChanges } from "./unit-files.ts";
 
 /** Units are immutable, so their entries are made once. */
@@ -49,5 +54,21 @@ export function systemHandlers(
     disableService: (input) => changeFile("disable", input),
     maskService: (input) => changeFile("mask", input),
     unmaskService: (input) => changeFile("unmask", input),
+  };
+}
+
+export function unitHandlers(ports: DetailPorts): Handlers<typeof units> {
+  return {
+    getService: createServiceDetails(ports),
+
+    async listUnits({ query }) {
+      const { type = "all", status = "all", limit = serviceListLimit.default, cursor } = query;
+      const kinds = type === "all" ? unitKinds : [type];
+      const activeState = status === "all" ? undefined : status;
+      const wanted = { kinds, activeState, limit: membersUpTo({ limit, cursor }) };
+      const { units, total } = await onHost("list units", () => ports.details.list(wanted));
+      const { items, shape } = pageOf(units, { limit, cursor }, ({ name }) => name, total);
+      return { units: items.map(toUnitEntry), ...shape, ...notShown("states", ports.details.absence) };
+    },
   };
 }

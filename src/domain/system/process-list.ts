@@ -1,5 +1,5 @@
-import type { Context } from "#contract/operation.ts";
-import type { ProcessEntry, ProcessList, ProcessUnit } from "#contract/processes.ts";
+import type { Context, Handlers } from "#contract/operation.ts";
+import type { ProcessEntry, ProcessList, ProcessUnit, processes } from "#contract/processes.ts";
 import { cursorBehind, pageStart } from "#domain/common/page.ts";
 import { redact } from "#domain/common/redact.ts";
 import type { Process, Processes, ProcessIo, SampledProcess } from "#domain/ports/processes.ts";
@@ -12,6 +12,7 @@ import {
   type UnitRights,
   type UnitsOfProcesses,
 } from "./process-selection.ts";
+import { createSignals, type SignalPorts } from "./process-signal.ts";
 
 /** What of a command line is shown, in characters. */
 const maxCommand = 512;
@@ -91,7 +92,7 @@ const userNote = "users of some processes are hidden from this service, which ru
 const commandNote = "some command lines could not be read";
 
 /** Lists processes. Pure but for its ports. */
-export function createProcessList(ports: { readonly processes: Processes; readonly rights: UnitRights }) {
+function createProcessList(ports: { readonly processes: Processes; readonly rights: UnitRights }) {
   const { processes, rights } = ports;
   const { select, complete } = createSelection(ports);
   const withoutSecrets = createRedaction();
@@ -152,5 +153,14 @@ export function createProcessList(ports: { readonly processes: Processes; readon
       is_complete: !sample.hidesOthers,
       notes,
     };
+  };
+}
+
+export function processHandlers(ports: SignalPorts & { readonly processes: Processes }): Handlers<typeof processes> {
+  const list = createProcessList(ports);
+  const signal = createSignals(ports);
+  return {
+    listProcesses: ({ query }, context) => list(query, context),
+    signalProcess: (input, context) => signal(input, context),
   };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { PresentPackage } from "#domain/ports/packages.ts";
-import { requireReboot } from "#domain/updates/reboot.ts";
+import { requireReboot } from "#domain/updates/kernel-packages.ts";
 import { diffPackages, planPackages } from "./plan.ts";
 
 const at = (name: string, version: string, rest: Partial<PresentPackage> = {}): PresentPackage => ({

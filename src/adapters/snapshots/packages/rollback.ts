@@ -10,7 +10,7 @@ import {
   type PresentPackage,
 } from "#domain/ports/packages.ts";
 import { type RollbackOutcome, type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.ts";
-import { requireReboot } from "#domain/updates/reboot.ts";
+import { requireReboot } from "#domain/updates/kernel-packages.ts";
 import { isRecord } from "#kernel/values.ts";
 import type { KeptAttributes } from "./attributes.ts";
 import { type Catalogue, packageFileName } from "./catalogue.ts";

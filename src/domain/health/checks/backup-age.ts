@@ -5,7 +5,7 @@ import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import { type Check, type CheckSettings, createIgnore, grade, skip } from "../check.ts";
-import { combineFindings, type Finding } from "../findings.ts";
+import { combineFindings, type Finding } from "../grading.ts";
 
 /** A backup of the settings, by what shows when it was made last. Limits are hours, those of the check unless given. */
 export type BackupTarget = {

@@ -1,7 +1,7 @@
 import type { ClockOffsets } from "#domain/ports/host.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { type Check, skip, thresholdsFor } from "../check.ts";
-import { createGrader, inUnit } from "../hysteresis.ts";
+import { createGrader, inUnit } from "../grading.ts";
 
 const minuteMs = 60_000;
 

@@ -1,6 +1,6 @@
 import type { Conntrack } from "#domain/ports/kernel.ts";
 import { type Check, skip, thresholdsFor, toPercent } from "../check.ts";
-import { createGrader } from "../hysteresis.ts";
+import { createGrader } from "../grading.ts";
 
 /** How full the kernel's table of connections is, in percent: when it is full, new connections are dropped. */
 export const conntrackCheck = (ports: { conntrack: Conntrack }): Check => ({

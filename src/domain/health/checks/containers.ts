@@ -2,7 +2,7 @@ import type { Container, Containers } from "#domain/ports/containers.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import { type Check, createIgnore, skip } from "../check.ts";
-import { combineFindings, type Finding, passing } from "../findings.ts";
+import { combineFindings, type Finding, passing } from "../grading.ts";
 
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;

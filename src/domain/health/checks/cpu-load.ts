@@ -1,6 +1,6 @@
 import type { HostFacts } from "#domain/ports/host.ts";
 import { type Check, thresholdsFor, toPercent } from "../check.ts";
-import { createGrader } from "../hysteresis.ts";
+import { createGrader } from "../grading.ts";
 
 const minuteMs = 60_000;
 

@@ -1,7 +1,7 @@
 import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
 import { formatBytes, listNames } from "#kernel/text.ts";
 import { type Check, skip, toGigabytes, toPercent } from "../check.ts";
-import { createGrader } from "../hysteresis.ts";
+import { createGrader } from "../grading.ts";
 import { byUsage, fillableOf, gradeMount, mountThresholds, unreadIn } from "../mounts.ts";
 
 /** As df(1) counts: blocks reserved for root are neither used nor free. */

@@ -3,7 +3,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import { type Check, type CheckSettings, createIgnore, skip } from "../check.ts";
-import { combineFindings } from "../findings.ts";
+import { combineFindings } from "../grading.ts";
 
 /** An address of the settings, and how to ask it. */
 export interface Endpoint {

@@ -1,8 +1,7 @@
 import type { HostFacts } from "#domain/ports/host.ts";
 import type { ProcessFiles } from "#domain/ports/kernel.ts";
 import { type Check, createIgnore, thresholdsFor, toPercent } from "../check.ts";
-import { combineFindings } from "../findings.ts";
-import { createGrader } from "../hysteresis.ts";
+import { combineFindings, createGrader } from "../grading.ts";
 
 const mostListed = 20;
 

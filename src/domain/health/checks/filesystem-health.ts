@@ -8,7 +8,7 @@ import type {
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import { type Check, isIgnoredPath, skip } from "../check.ts";
-import { combineFindings, type Finding, passing } from "../findings.ts";
+import { combineFindings, type Finding, passing } from "../grading.ts";
 
 const dayMs = 86_400_000;
 const noRecord: FileSystemRecord = { errors: null, lastErrorAt: null, missingDevices: null, scrub: undefined };

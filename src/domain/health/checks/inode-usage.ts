@@ -1,7 +1,7 @@
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
 import { type Check, skip, toPercent } from "../check.ts";
-import { createGrader, inUnit } from "../hysteresis.ts";
+import { createGrader, inUnit } from "../grading.ts";
 import { byUsage, fillableOf, gradeMount, mountThresholds, unreadIn } from "../mounts.ts";
 
 /**

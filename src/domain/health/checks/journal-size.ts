@@ -1,7 +1,7 @@
 import type { Journal } from "#domain/ports/journal.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { type Check, skip, toGigabytes } from "../check.ts";
-import { createGrader, inUnit } from "../hysteresis.ts";
+import { createGrader, inUnit } from "../grading.ts";
 
 /**
  * Size of the journal files in GB: by default 5 warns, 10 fails. journald keeps at most 4 GiB (4.3 GB) unless SystemMaxUse says

@@ -4,7 +4,7 @@ import type { Journal } from "#domain/ports/journal.ts";
 import type { KernelTaint } from "#domain/ports/kernel.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { type Check, createIgnore, skip } from "../check.ts";
-import { combineFindings, type Finding } from "../findings.ts";
+import { combineFindings, type Finding } from "../grading.ts";
 import { type KernelRule, kernelLinesGrep, kernelRules, taints } from "../kernel-rules.ts";
 
 const windowHours = 24;

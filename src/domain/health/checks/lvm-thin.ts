@@ -1,7 +1,6 @@
 import type { ThinPool, ThinPools } from "#domain/ports/storage.ts";
 import { type Check, createIgnore, skip, toGigabytes } from "../check.ts";
-import { combineFindings, type Finding } from "../findings.ts";
-import { createGrader, type Grader } from "../hysteresis.ts";
+import { combineFindings, createGrader, type Finding, type Grader } from "../grading.ts";
 
 const remedies: Readonly<Record<string, string>> = {
   out_of_data: "is out of space: its volumes cannot be written (lvextend)",

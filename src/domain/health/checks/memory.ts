@@ -1,7 +1,7 @@
 import type { HostFacts } from "#domain/ports/host.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { type Check, skip, thresholdsFor, toGigabytes, toPercent } from "../check.ts";
-import { createGrader } from "../hysteresis.ts";
+import { createGrader } from "../grading.ts";
 
 /** Used memory without caches that the kernel can free at once. */
 export const memoryCheck = (ports: { facts: Pick<HostFacts, "memory"> }): Check => ({

@@ -1,7 +1,6 @@
 import type { Pressure, ResourcePressure } from "#domain/ports/kernel.ts";
 import { type Check, type CheckSettings, skip, thresholdsFor } from "../check.ts";
-import { combineFindings, type Finding } from "../findings.ts";
-import { createGrader, type Grader } from "../hysteresis.ts";
+import { combineFindings, createGrader, type Finding, type Grader } from "../grading.ts";
 
 /** A machine with much to do has tasks that wait for a processor or a disk; one that waits for memory is short of it. */
 const limits = {

@@ -1,7 +1,7 @@
 import type { SmartDisk, SmartDisks } from "#domain/ports/storage.ts";
 import { counted } from "#kernel/text.ts";
 import { type Check, createIgnore, skip } from "../check.ts";
-import { combineFindings, type Finding, passing } from "../findings.ts";
+import { combineFindings, type Finding, passing } from "../grading.ts";
 
 /** A disk replaces a few sectors in its life, and goes on for years. */
 const manySectors = 10;

@@ -2,7 +2,7 @@ import type { HostFacts } from "#domain/ports/host.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { type Check, skip, thresholdsFor, toGigabytes, toPercent } from "../check.ts";
-import { createGrader } from "../hysteresis.ts";
+import { createGrader } from "../grading.ts";
 
 /** Pages in and out by the second from which swap is in use: 256 KiB with pages of 4 KiB. */
 const busyPages = 64;

@@ -1,7 +1,6 @@
 import type { TemperatureSensor, Temperatures } from "#domain/ports/kernel.ts";
 import { type Check, type CheckSettings, createIgnore, skip } from "../check.ts";
-import { combineFindings, type Finding } from "../findings.ts";
-import { createGrader, type Grader, inUnit } from "../hysteresis.ts";
+import { combineFindings, createGrader, type Finding, type Grader, inUnit } from "../grading.ts";
 
 /** So near to its limit a processor slows down already. */
 const nearCelsius = 5;

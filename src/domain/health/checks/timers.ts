@@ -1,7 +1,7 @@
 import type { Timer, Timers } from "#domain/ports/units.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { type Check, createIgnore, skip } from "../check.ts";
-import { combineFindings, type Finding, passing } from "../findings.ts";
+import { combineFindings, type Finding, passing } from "../grading.ts";
 
 const hourMs = 3_600_000;
 const mostListed = 50;

@@ -2,8 +2,7 @@ import type { UnitMemories, UnitMemory } from "#domain/ports/kernel.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
 import { type Check, createIgnore, skip, toPercent } from "../check.ts";
-import { combineFindings, type Finding, passing } from "../findings.ts";
-import { createGrader, type Grader } from "../hysteresis.ts";
+import { combineFindings, createGrader, type Finding, type Grader, passing } from "../grading.ts";
 
 const windowMs = 24 * 3_600_000;
 const mostListed = 20;

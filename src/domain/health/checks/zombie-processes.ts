@@ -1,7 +1,7 @@
 import type { HostFacts, Zombie } from "#domain/ports/host.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import { type Check, thresholdsFor } from "../check.ts";
-import { createGrader, inUnit } from "../hysteresis.ts";
+import { createGrader, inUnit } from "../grading.ts";
 
 const maxListed = 100;
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { CheckSettings, Outcome, PreviousGrades } from "./check.ts";
-import { createGrader } from "./hysteresis.ts";
+import { createGrader } from "./grading.ts";
 
 type Settings = Pick<CheckSettings, "margin" | "previous">;
 const thresholds = { warn: 80, fail: 95 };

@@ -1,7 +1,30 @@
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
+import type { Accounts, Logins } from "#domain/ports/accounts.ts";
+import type { HostNameChange, HostNames, TimeChange, TimeSettings } from "#domain/ports/host-settings.ts";
 import type { Processes, ProcessIo, ProcessOwners } from "#domain/ports/processes.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { RequestRoot } from "./request.ts";
+
+/** Whether a password is set, and which keys open an account, only root can read. */
+export const accountsThroughRoot = (request: RequestRoot): Accounts => ({
+  list: (signal) => request("users.list", {}, signal),
+});
+
+export const loginsThroughRoot = (logins: Logins, request: RequestRoot): Logins => ({
+  ...logins,
+  sessions: async (signal) => (await request("users.sessions", {}, signal)).sessions,
+});
+
+/** Reading takes no rights; polkit lets the service change nothing of it. */
+export const timeThroughRoot = (time: TimeSettings, request: RequestRoot): TimeSettings => ({
+  ...time,
+  set: async (change: TimeChange, signal) => void (await request("host.set_time", change, signal)),
+});
+
+export const namesThroughRoot = (names: HostNames, request: RequestRoot): HostNames => ({
+  ...names,
+  set: async (change: HostNameChange, signal) => void (await request("host.set_hostname", change, signal)),
+});
 
 /** Root is asked for users at most so often: each time it starts a process. */
 const ownersAgeMs = 60_000;
