@@ -26,28 +26,6 @@ describeOnHost("approvals on a host", (session) => {
   /** Fails where the chain is broken. */
   const verifyAudit = () => session.host.exec([...installedPrograms, "audit", "verify"]);
 
-  it("restart a service once, after they are given, also over a restart of Steward", async () => {
-    const proposer = await newKey("proposer", [`propose:services:restart:${unit}`]);
-    const before = await mainPid();
-    const { status, json: waits } = await restart(proposer);
-    expect([status, waits.status, waits.plan.units]).toEqual([202, "pending", [unit]]);
-    expect(await approve(proposer, waits)).toMatchObject({ status: 403 });
-    await service().restart();
-    expect(await mainPid()).toBe(before);
-
-    expect(await approve(service().adminKey, waits)).toMatchObject({ status: 200, json: { status: "done" } });
-    const after = await mainPid();
-    expect(after).not.toBe(before);
-    expect(await approve(service().adminKey, waits)).toMatchObject({ status: 409 });
-    expect(await mainPid()).toBe(after);
-    const { entries } = await api().listAudit({ query: { operation: "restartService", outcome: "ok" } });
-    expect(entries.find((each) => each.status !== 202)).toMatchObject({
-      key_name: "proposer",
-      target: { approved_by: expect.stringContaining("admin") },
-    });
-    await verifyAudit();
-  });
-
   it("install an update once, whenever Steward is killed after they are given", async () => {
     const key = await newKey("killed", ["propose:updates:apply"]);
     const isRunning = async () => expect(await newest()).toMatchObject({ status: "running" });
