@@ -6,13 +6,11 @@ import { createContainers } from "#adapters/containers/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { lookApart } from "#adapters/exec/look.ts";
 import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
-import { createTemperatures } from "#adapters/hwmon/index.ts";
+import { createHostFiles } from "#adapters/host-files/index.ts";
 import { createThinPools } from "#adapters/lvm/index.ts";
 import { createPluginRunner, type PluginUser } from "#adapters/monitoring-plugin/index.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
-import { createConntrack } from "#adapters/procfs/conntrack.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
-import { createKernelTaint } from "#adapters/procfs/kernel-taint.ts";
 import { createPressure } from "#adapters/procfs/pressure.ts";
 import { createProcessFiles } from "#adapters/procfs/process-files.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
@@ -93,14 +91,12 @@ export function createHostChecks(parts: {
       .filter(({ target }) => target.kind !== "unit")
       .map(({ name, target }) => ({ name, probe: createComponentProbe({ target, readUnit: units.read }) })),
     clockOffsets: createClockOffsets({ exec }),
-    temperatures: createTemperatures(),
-    conntrack: createConntrack(),
+    hostFiles: createHostFiles(),
     processFiles: createProcessFiles(),
     unitMemories: createUnitMemories(),
     smartDisks: createSmartDisks({ exec }),
     fileSystemHealth: createFileSystemHealth({ exec }),
     thinPools: createThinPools({ exec }),
-    taint: createKernelTaint(),
     pressure: createPressure(),
     containers: createContainers(),
     backupFolders: createBackupFolders({ look: lookApart }),

@@ -1,6 +1,6 @@
 import { mkdirSync, symlinkSync } from "node:fs";
 import { expect, it } from "vitest";
-import { createConntrack } from "#adapters/procfs/conntrack.ts";
+import { createHostFiles } from "#adapters/host-files/index.ts";
 import { parseSwaps } from "#adapters/procfs/mount-table.ts";
 import {
   parseCpuInfo,
@@ -20,6 +20,7 @@ import { parseIpv4Routes, parseIpv6Routes } from "#adapters/routes/index.ts";
 import { parseIpv4, parseIpv6 } from "#adapters/routes/links.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { parseSockets, states } from "#adapters/sockets/parse.ts";
+import { conntrackCheck } from "#domain/health/checks/conntrack.ts";
 import { directoryPerTest, writeFiles } from "../ports/support/directories.ts";
 import { describeCases, uncovered } from "./cases.ts";
 
@@ -208,7 +209,10 @@ describeCases("proc", ({ path, text, files }) => {
 
   it("file-nr and the table of connections: used and at most", async () => {
     expect(parseFileHandles(text("sys/fs/file-nr"))).toEqual({ used: 1024, maximum: 1_631_329 });
-    expect(await createConntrack({ procDir: path("") }).usage()).toEqual({ entries: 123, maximum: 65_536 });
+    symlinkSync(path(""), dir("proc"));
+    const check = conntrackCheck({ hostFiles: createHostFiles(dir()) });
+    const { details } = await check.run({ ignore: [] }, new AbortController().signal);
+    expect(details).toMatchObject({ entries: 123, maximum: 65_536 });
   });
 
   it("swaps: the one device", () => {

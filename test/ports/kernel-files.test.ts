@@ -1,40 +1,29 @@
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createTemperatures } from "#adapters/hwmon/index.ts";
+import { createHostFiles } from "#adapters/host-files/index.ts";
 import { createStaleCode } from "#adapters/packages/common/stale-code.ts";
-import { createConntrack } from "#adapters/procfs/conntrack.ts";
-import { createKernelTaint } from "#adapters/procfs/kernel-taint.ts";
 import { createPressure } from "#adapters/procfs/pressure.ts";
 import { createProcessFiles } from "#adapters/procfs/process-files.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createUnitMemories } from "#adapters/procfs/unit-memory.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { fakePressureOn } from "../fakes/pressure.ts";
-import { fakeSensor } from "../fakes/temperatures.ts";
 import { fakeUnitMemory } from "../fakes/unit-memories.ts";
 import { directoryWith } from "./support/directories.ts";
 
 const nowhere = { procDir: "/nonexistent", sysDir: "/nonexistent" };
 
-describe("tracked connections", () => {
-  const withMaximum = (maximum: number) =>
-    createConntrack({
-      procDir: directoryWith({
-        "sys/net/netfilter/nf_conntrack_count": "12\n",
-        "sys/net/netfilter/nf_conntrack_max": `${maximum}\n`,
-      }),
-    });
-  const [limited, unlimited] = [withMaximum(262_144), withMaximum(0)];
-
-  it("are counted against how many there may be, and undefined where nothing is tracked or there is no limit", async () => {
-    expect(await limited.usage()).toEqual({ entries: 12, maximum: 262_144 });
-    for (const each of [unlimited, createConntrack(nowhere)]) expect(await each.usage()).toBeUndefined();
-  });
-});
-
-it("the taint of the kernel is what it says of itself", async () => {
-  expect(await createKernelTaint().flags()).toBe(Number(readFileSync("/proc/sys/kernel/tainted", "utf8")));
+it("files of the kernel are read as they are, listed in order, and refused as the system does", async () => {
+  const files = createHostFiles();
+  expect(await files.text("/proc/sys/kernel/tainted")).toBe(readFileSync("/proc/sys/kernel/tainted", "utf8"));
+  const names = await files.names("/proc/self");
+  expect(names).toEqual([...names].sort());
+  expect(names).toContain("status");
+  expect(await files.target("/proc/self")).toBe(String(process.pid));
+  for (const read of [files.text, files.names, files.target])
+    await expect(read("/proc/nothing")).rejects.toMatchObject({ code: "ENOENT" });
+  expect(await createHostFiles("/proc").names("self")).toContain("status");
 });
 
 describe("pressure", () => {
@@ -75,35 +64,6 @@ unused devices: <none>
     ]);
     expect(await createRaidArrays(nowhere).list()).toBeUndefined();
     expect((await createRaidArrays().list()) !== undefined).toBe(existsSync("/proc/mdstat"));
-  });
-});
-
-describe("temperatures", () => {
-  // As the drivers coretemp, nvme and nct6775 have these files.
-  const sysDir = directoryWith(
-    Object.fromEntries(
-      Object.entries({
-        ...{ "0/name": "coretemp\n", "0/temp1_label": "Package id 0\n", "0/temp1_input": "45000\n" },
-        ...{ "0/temp1_crit": "100000\n", "0/temp1_crit_alarm": "0\n" },
-        ...{
-          "1/name": "nvme\n",
-          "1/temp1_label": "Composite\n",
-          "1/temp1_input": "84850\n",
-          "1/temp1_crit": "84850\n",
-        },
-        ...{ "1/temp1_crit_alarm": "1\n", "1/temp2_input": "38850\n", "1/temp2_crit": "65261850\n" },
-        ...{ "2/name": "nct6798\n", "2/temp3_input": "-62000\n", "2/fan1_input": "900\n" },
-      }).map(([path, text]) => [`class/hwmon/hwmon${path}`, text]),
-    ),
-  );
-
-  it("are those of all sensors that are connected", async () => {
-    expect(await createTemperatures({ sysDir }).list()).toEqual([
-      fakeSensor(),
-      fakeSensor({ name: "nvme Composite", celsius: 84.85, criticalCelsius: 84.85, isAlarming: true }),
-      fakeSensor({ name: "nvme temp2", celsius: 38.85, criticalCelsius: null }),
-    ]);
-    expect(await createTemperatures(nowhere).list()).toEqual([]);
   });
 });
 

@@ -2,15 +2,9 @@ import { builtInCheckIds, type checkMeanings } from "#contract/check-meanings.ts
 import type { BackupFolders, BackupSnapshots } from "#domain/ports/backups.ts";
 import type { Containers } from "#domain/ports/containers.ts";
 import type { ClockOffsets, HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
+import type { HostFiles } from "#domain/ports/host-files.ts";
 import type { Journal } from "#domain/ports/journal.ts";
-import type {
-  Conntrack,
-  KernelTaint,
-  Pressure,
-  ProcessFiles,
-  Temperatures,
-  UnitMemories,
-} from "#domain/ports/kernel.ts";
+import type { Pressure, ProcessFiles, UnitMemories } from "#domain/ports/kernel.ts";
 import type {
   CertificateFiles,
   DefaultRoutes,
@@ -81,15 +75,13 @@ export interface CheckPorts {
   readonly filter: PacketFilter;
   readonly endpoints: readonly Endpoint[];
   readonly clockOffsets: ClockOffsets;
-  readonly temperatures: Temperatures;
-  readonly conntrack: Conntrack;
+  readonly hostFiles: HostFiles;
   readonly processFiles: ProcessFiles;
   readonly unitMemories: UnitMemories;
   readonly smartDisks: SmartDisks;
   readonly fileSystemHealth: FileSystemHealth;
   readonly thinPools: ThinPools;
   readonly timers: Timers;
-  readonly taint: KernelTaint;
   readonly pressure: Pressure;
   readonly containers: Containers;
   readonly backupFolders: BackupFolders;

@@ -1,15 +1,3 @@
-/** The kernel's table of connections, of the network namespace of the service. */
-export interface Conntrack {
-  /** Undefined where the kernel does not track connections, or does not say how many it may. */
-  readonly usage: () => Promise<{ readonly entries: number; readonly maximum: number } | undefined>;
-}
-
-/** What the kernel remembers of its trouble until the next boot. */
-export interface KernelTaint {
-  /** A bit for each reason, in the kernel's Documentation/admin-guide/tainted-kernels.rst. */
-  readonly flags: () => Promise<number>;
-}
-
 /** A process and the files that it has open. */
 export interface ProcessFilesUse {
   readonly pid: number;
@@ -59,27 +47,4 @@ export interface ResourcePressure {
 export interface Pressure {
   /** Undefined without it in the kernel. */
   readonly read: () => Promise<readonly ResourcePressure[] | undefined>;
-}
-
-/** A temperature sensor of the kernel's hwmon. */
-export interface TemperatureSensor {
-  /** Chip and label: `coretemp Package id 0`. */
-  readonly name: string;
-  readonly celsius: number;
-  /** At which the hardware protects itself; null where it does not say, or nothing that can be. */
-  readonly criticalCelsius: number | null;
-  /** Whether the hardware itself says that it is reached. */
-  readonly isAlarming: boolean;
-}
-
-/** A sensor that does not answer: asleep, not connected, or one whose driver refuses. */
-export interface UnreadableSensor {
-  readonly name: string;
-  /** The code of the system's refusal, `ENXIO`. */
-  readonly unreadable: string;
-}
-
-export interface Temperatures {
-  /** None on machines without sensors, such as virtual ones. Each has a name of its own. */
-  readonly list: () => Promise<readonly (TemperatureSensor | UnreadableSensor)[]>;
 }

@@ -1,15 +1,16 @@
 import { expect, it } from "vitest";
-import { createFakeConntrack } from "../../../../test/fakes/conntrack.ts";
+import { createFakeHostFiles } from "../../../../test/fakes/host-files.ts";
 import { conntrackCheck } from "./conntrack.ts";
 
 const { signal } = new AbortController();
-const run = (entries: number, settings: { readonly warn?: number; readonly fail?: number } = {}) =>
-  conntrackCheck({ conntrack: createFakeConntrack({ entries, maximum: 1000 }) }).run(
-    { ignore: [], ...settings },
-    signal,
-  );
+const run = (entries: number, settings: { readonly warn?: number; readonly fail?: number } = {}, maximum = 1000) => {
+  const folder = "/proc/sys/net/netfilter";
+  const files = { [`${folder}/nf_conntrack_count`]: `${entries}\n`, [`${folder}/nf_conntrack_max`]: `${maximum}\n` };
+  const hostFiles = createFakeHostFiles(files);
+  return conntrackCheck({ hostFiles }).run({ ignore: [], ...settings }, signal);
+};
 
-it("conntrack grades how full the table is, and skips without one", async () => {
+it("conntrack grades how full the table is, and skips without one or a limit of it", async () => {
   expect(await run(799)).toEqual({
     status: "pass",
     message: "The table of connections is 79.9 % full: 799 of 1000",
@@ -24,6 +25,7 @@ it("conntrack grades how full the table is, and skips without one", async () => 
   });
   expect(await run(950)).toMatchObject({ status: "fail" });
   expect(await run(100, { warn: 5, fail: 10 })).toMatchObject({ status: "fail" });
-  const check = conntrackCheck({ conntrack: createFakeConntrack() });
+  expect(await run(100, {}, 0)).toMatchObject({ status: "skip" });
+  const check = conntrackCheck({ hostFiles: createFakeHostFiles() });
   expect(await check.run({ ignore: [] }, signal)).toMatchObject({ status: "skip" });
 });

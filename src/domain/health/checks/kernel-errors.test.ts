@@ -1,17 +1,18 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/fakes/clock.ts";
+import { createFakeHostFiles } from "../../../../test/fakes/host-files.ts";
 import { createFakeJournal, createFakeJournalStorage } from "../../../../test/fakes/journal.ts";
-import { createFakeKernelTaint } from "../../../../test/fakes/kernel-taint.ts";
 import { kernelErrorsCheck } from "./kernel-errors.ts";
 
 const { signal } = new AbortController();
 const clock = createFakeClock(Date.parse("2026-01-02T12:00:00Z"));
+const tainted = (flags: number) => createFakeHostFiles({ "/proc/sys/kernel/tainted": `${flags}\n` });
 const hourAgo = Date.parse("2026-01-02T11:00:00Z") * 1000;
 
 function run(messages: readonly string[], { ignore = [] as readonly string[], flags = 0, time = hourAgo } = {}) {
   const lines = messages.map((message, at) => ({ message, time: time + at, unit: "kernel" }));
   const journal = createFakeJournal(lines);
-  return kernelErrorsCheck({ journal, clock, taint: createFakeKernelTaint(flags) }).run({ ignore }, signal);
+  return kernelErrorsCheck({ journal, clock, hostFiles: tainted(flags) }).run({ ignore }, signal);
 }
 
 /** Lines as kernels of the last ten years write them. */
@@ -85,7 +86,7 @@ it("kernel_errors is quiet about usual messages, old ones and ignored ones, and 
   expect(await run([error], { ignore: ["sd*"] })).toMatchObject({ status: "pass" });
   expect(await run([error], { ignore: ["io_error"] })).toMatchObject({ status: "pass" });
   const journal = createFakeJournal([], createFakeJournalStorage(undefined));
-  const check = kernelErrorsCheck({ journal, clock, taint: createFakeKernelTaint() });
+  const check = kernelErrorsCheck({ journal, clock, hostFiles: tainted(0) });
   expect(await check.run({ ignore: [] }, signal)).toMatchObject({ status: "skip" });
 });
 

@@ -1,7 +1,7 @@
 import type { LogEntry } from "#contract/log-entry.ts";
 import type { LogList } from "#contract/logs.ts";
+import type { HostFiles } from "#domain/ports/host-files.ts";
 import type { Journal } from "#domain/ports/journal.ts";
-import type { KernelTaint } from "#domain/ports/kernel.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { type Check, createIgnore, skip } from "../check.ts";
 import { combineFindings, type Finding } from "../grading.ts";
@@ -45,10 +45,10 @@ function troublesIn(lines: readonly LogEntry[], isIgnored: (name: string) => boo
  */
 export function kernelErrorsCheck(ports: {
   journal: Pick<Journal, "query" | "size">;
-  taint: KernelTaint;
+  hostFiles: Pick<HostFiles, "text">;
   clock: Pick<Clock, "now">;
 }): Check {
-  const { journal, taint, clock } = ports;
+  const { journal, hostFiles, clock } = ports;
 
   const kernelLines = async (signal: AbortSignal): Promise<readonly LogEntry[]> => {
     const none = { priority: undefined, identifier: undefined, boot: undefined, cursor: undefined };
@@ -70,7 +70,8 @@ export function kernelErrorsCheck(ports: {
       if ((await journal.size(signal)) === undefined) return skip("There is no journal to read kernel messages from");
       const isIgnored = createIgnore(ignore);
       const troubles = troublesIn(await kernelLines(signal), isIgnored);
-      const flags = await taint.flags();
+      // A bit for each reason, in the kernel's Documentation/admin-guide/tainted-kernels.rst.
+      const flags = Number(await hostFiles.text("/proc/sys/kernel/tainted"));
       const tainted = taints.filter(({ bit, id }) => ((flags >> bit) & 1) === 1 && !isIgnored(id));
       const findings: readonly Finding[] = [
         ...troubles.map(({ rule, object, lines }) => ({
