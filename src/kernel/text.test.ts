@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { counted, countedOf, formatBytes, listNames, lowerFirst } from "./text.ts";
+import { clipText, counted, countedOf, formatBytes, listNames, lowerFirst } from "./text.ts";
 
 it.each([
   [0, "0 B"],
@@ -40,4 +40,9 @@ it("counts of what is shown name all only where there are more", () => {
     "1 of 3 files",
   ]);
   expect(countedOf(2, 2, "entry", "entries")).toBe("2 entries");
+});
+
+it("a text is clipped between its characters", () => {
+  expect([clipText("12345", 5), clipText("123456", 5), clipText("", 5)]).toEqual(["12345", "1234…", ""]);
+  expect(clipText("123\u{1F600}6", 5)).toBe("123…");
 });

@@ -31,5 +31,9 @@ const encoder = new TextEncoder();
 /** Length in UTF-8. */
 export const utf8Length = (text: string): number => encoder.encode(text).length;
 
+/** The text in at most so many UTF-16 units, an ellipsis at its end where it was longer; no character is halved. */
+export const clipText = (text: string, most: number): string =>
+  text.length <= most ? text : `${text.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+
 /** The first line of what a program printed. */
 export const firstLine = (text: string): string => text.trim().split("\n")[0] ?? "";

@@ -15,6 +15,7 @@ import {
   renameSync,
   rmSync,
   type Stats,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -123,6 +124,14 @@ export function readTextFile(path: string, options: ReadOptions = {}): string {
 type Mode = { readonly mode: number | bigint };
 
 export const isWritableByOthers = ({ mode }: Mode): boolean => (Number(mode) & 0o022) !== 0;
+
+/** Whether every user may go through all directories above a path. */
+export function isReachableByEverybody(path: string): boolean {
+  for (let directory = dirname(path); ; directory = dirname(directory)) {
+    if ((statSync(directory).mode & 0o001) === 0) return false;
+    if (directory === "/") return true;
+  }
+}
 
 /** Whether entries of the directory can be renamed and removed by their owners only, as in /tmp. */
 export const isSticky = ({ mode }: Mode): boolean => (Number(mode) & 0o1000) !== 0;

@@ -1,3 +1,5 @@
+import { clipText } from "#kernel/text.ts";
+
 const redacted = "[redacted]";
 const maxLength = 300;
 /** Longest text that is looked at for one: the patterns below may take the square of it. */
@@ -50,7 +52,7 @@ export function scrub(text: string, secrets: readonly string[]): string {
     .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
     .trim();
   const safe = patterns.reduce((each, [pattern, by]) => each.replaceAll(pattern, by), withoutPieces(line, secrets));
-  return safe.length > maxLength ? `${safe.slice(0, maxLength - 1)}…` : safe;
+  return clipText(safe, maxLength);
 }
 
 /** Shorter ones, such as a user name, are words that an answer may have for other reasons. */

@@ -1,8 +1,9 @@
 import { NotificationFailed, type OutgoingMessage } from "#domain/ports/notifications.ts";
+import { clipText } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import type { HttpService } from "./http.ts";
 import { serviceUrl, toToken, webhookUrl } from "./settings.ts";
-import { clip, clipBytes, factLines, titleAndFacts, type Urgency, urgencyOf } from "./text.ts";
+import { clipBytes, factLines, titleAndFacts, type Urgency, urgencyOf } from "./text.ts";
 
 export interface NtfyTarget {
   readonly service: "ntfy";
@@ -122,7 +123,7 @@ export const telegramService = ({ url, chatId, threadId, tokenFile }: TelegramTa
     url: serviceUrl(url, `/bot${botToken(read(tokenFile), tokenFile)}/sendMessage`),
     body: {
       chat_id: chatId,
-      text: clip(`${signs[urgencyOf(message)]} ${titleAndFacts(message)}`, maxMessageUnits),
+      text: clipText(`${signs[urgencyOf(message)]} ${titleAndFacts(message)}`, maxMessageUnits),
       link_preview_options: { is_disabled: true },
       ...defined({ message_thread_id: threadId }),
     },

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import type { OutgoingMessage } from "#domain/ports/notifications.ts";
 import { toTimestamp } from "#kernel/clock.ts";
+import { clipText } from "#kernel/text.ts";
 import type { HttpRequest, HttpService } from "./http.ts";
 import { serviceUrl, toToken } from "./settings.ts";
-import { clip, titleAndFacts } from "./text.ts";
+import { titleAndFacts } from "./text.ts";
 
 const maxKeyChars = 255;
 
@@ -30,7 +31,7 @@ const maxSummaryUnits = 1024;
 
 function toPayload({ kind, subject, severity = "warning", title, facts, at }: OutgoingMessage, host: string) {
   return {
-    summary: clip(title, maxSummaryUnits),
+    summary: clipText(title, maxSummaryUnits),
     source: host,
     severity: kind === "test" ? "info" : severity,
     timestamp: toTimestamp(at),
@@ -76,14 +77,14 @@ function toRequest(message: OutgoingMessage, url: string, host: string): HttpReq
   if (isResolution(message))
     return {
       url: serviceUrl(url, `/v2/alerts/${encodeURIComponent(alias)}/close?identifierType=alias`),
-      body: { source: host, note: clip(titleAndFacts(message), maxDescriptionUnits) },
+      body: { source: host, note: clipText(titleAndFacts(message), maxDescriptionUnits) },
     };
   return {
     url: serviceUrl(url, "/v2/alerts"),
     body: {
-      message: clip(message.title, maxMessageUnits),
+      message: clipText(message.title, maxMessageUnits),
       alias,
-      description: clip(titleAndFacts(message), maxDescriptionUnits),
+      description: clipText(titleAndFacts(message), maxDescriptionUnits),
       details: Object.fromEntries(message.facts),
       entity: message.subject,
       source: host,

@@ -7,10 +7,6 @@ export const factLines = ({ facts }: Pick<OutgoingMessage, "facts">): string =>
 export const titleAndFacts = (message: Pick<OutgoingMessage, "title" | "facts">): string =>
   `${message.title}\n${factLines(message)}`;
 
-/** The text in at most so many UTF-16 units, no character halved. */
-export const clip = (text: string, maxUnits: number): string =>
-  text.length <= maxUnits ? text : `${text.slice(0, maxUnits - 1).replace(/[\uD800-\uDBFF]$/u, "")}…`;
-
 /** The text in at most so many bytes of UTF-8, no character halved. */
 export function clipBytes(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text);

@@ -1,27 +1,17 @@
-import { realpathSync, statSync } from "node:fs";
-import { dirname } from "node:path";
-import { readRegularFile } from "#adapters/files/index.ts";
+import { realpathSync } from "node:fs";
+import { isReachableByEverybody, readRegularFile } from "#adapters/files/index.ts";
 import type { UnitFile } from "#domain/ports/unit-details.ts";
 import { errorMessage } from "#kernel/errors.ts";
 
 const maxBytes = 64 * 1024;
 const readableByOthers = 0o004;
-const searchableByOthers = 0o001;
-
-/** Whether every user may go through all directories above a path. */
-function isReachable(path: string): boolean {
-  for (let folder = dirname(path); ; folder = dirname(folder)) {
-    if ((statSync(folder).mode & searchableByOthers) === 0) return false;
-    if (folder === "/") return true;
-  }
-}
 
 /** A unit file as every user of the host may read it, whoever this process is. */
 export function readUnitFile(path: string): UnitFile {
   const withheld = "it is shown only where every user of the host may read it";
   try {
     const { content, stat } = readRegularFile(path, { maxBytes });
-    if ((stat.mode & readableByOthers) === 0 || !isReachable(realpathSync(path))) return { path, withheld };
+    if ((stat.mode & readableByOthers) === 0 || !isReachableByEverybody(realpathSync(path))) return { path, withheld };
     return { path, text: content.toString("utf8") };
   } catch (error) {
     return { path, withheld: errorMessage(error) };

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
 import type { Answer, Client } from "#client/index.ts";
 import { isUnhealthy } from "#contract/checks.ts";
-import { counted } from "#kernel/text.ts";
+import { clipText, counted } from "#kernel/text.ts";
 import { isRecord } from "#kernel/values.ts";
 import { type Command, checkArgument } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
@@ -109,9 +109,6 @@ function seconds(text: string): number {
   throw new InvalidArgumentError(`it must be a number of seconds up to ${longestTimeoutSeconds}`);
 }
 
-const shortened = (text: string): string =>
-  text.length > maxTableChars ? `${text.slice(0, maxTableChars - 1)}…` : text;
-
 const styles: Readonly<Record<Result["status"], Style>> = { pass: "green", warn: "yellow", fail: "red", skip: "dim" };
 
 function printChecks(io: Io, { summary, results }: Answer<"listChecks">): void {
@@ -119,7 +116,7 @@ function printChecks(io: Io, { summary, results }: Answer<"listChecks">): void {
     check: ({ check_id: id }) => id,
     status: ({ status }) => ({ text: status, style: styles[status] }),
     since: ({ since }) => formatTime(since),
-    message: ({ message }) => shortened(oneLine(message)),
+    message: ({ message }) => clipText(oneLine(message), maxTableChars),
   });
   const { total, passed, warned, failed, skipped } = summary;
   io.out(`${counted(total, "check")}: ${passed} pass, ${warned} warn, ${failed} fail, ${skipped} skip\n`);

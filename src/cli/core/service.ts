@@ -1,5 +1,6 @@
 import { accessSync, constants, lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { isReachableByEverybody } from "#adapters/files/index.ts";
 import { errnoCode, errorMessage, orElse } from "#kernel/errors.ts";
 import {
   assertBare,
@@ -42,21 +43,13 @@ const everybodyMay = [
   [0o002, "change"],
 ] as const;
 
-/** Whether everybody may traverse every directory above a file. */
-function isReachable(path: string): boolean {
-  for (let folder = dirname(path); ; folder = dirname(folder)) {
-    if ((statSync(folder).mode & 0o001) === 0) return false;
-    if (folder === "/") return true;
-  }
-}
-
 /** Undefined also for pipes, and for a file that whoever reads it reports. */
 const openFileWarning = (path: string): string | undefined =>
   orElse(() => {
     const real = realpathSync(path);
     const stat = statSync(real);
     const can = everybodyMay.filter(([bit]) => (stat.mode & bit) !== 0).map(([, verb]) => verb);
-    if (!stat.isFile() || can.length === 0 || !isReachable(real)) return undefined;
+    if (!stat.isFile() || can.length === 0 || !isReachableByEverybody(real)) return undefined;
     return `warning: every user of this host can ${can.join(" and ")} ${path} (chmod o= ${quoted(path)})`;
   }, undefined);
 

@@ -3,6 +3,7 @@ import type { Hooks, Veto } from "#domain/common/hooks.ts";
 import { isOver, withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { clipText } from "#kernel/text.ts";
 import type { Check, CheckSettings, Outcome } from "./check.ts";
 import { type Fix, fixIdOf } from "./fix.ts";
 
@@ -33,12 +34,10 @@ const maxDetailsChars = 64 * 1024;
 /** A check is not started again while so many of its runs hang, ignoring their signal. */
 const maxLeftBehind = 3;
 
-const cut = (text: string): string => (text.length > maxMessageChars ? `${text.slice(0, maxMessageChars - 1)}…` : text);
-
 const failed = (message: string, error: string): Outcome => ({
   status: "fail",
-  message: cut(message),
-  details: { error: cut(error) },
+  message: clipText(message, maxMessageChars),
+  details: { error: clipText(error, maxMessageChars) },
   fixId: null,
 });
 
@@ -57,7 +56,7 @@ function boundOutcome({ status, message, details, thresholds, ...rest }: Outcome
     ...rest,
     ...(thresholds !== undefined && { thresholds: reachable(thresholds) }),
     status,
-    message: cut(message),
+    message: clipText(message, maxMessageChars),
     details: size > maxDetailsChars ? { omitted_chars: size } : details,
   };
 }

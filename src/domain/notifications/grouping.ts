@@ -1,6 +1,6 @@
 import type { NotificationChannel, NotificationKind } from "#contract/alerts.ts";
 import type { Message, StoredNotification } from "#domain/ports/notifications.ts";
-import { counted } from "#kernel/text.ts";
+import { clipText, counted } from "#kernel/text.ts";
 
 /** Checks that change within this time are told of together. The first runs after a start are spread over ten seconds. */
 export const groupMs = 15_000;
@@ -61,7 +61,7 @@ function factOf({ kind, subject, message }: StoredNotification): Message["facts"
   const word = /^\[([^\]]*)\]/.exec(message.title)?.[1] ?? "";
   const changes = fact("Changes since the last message");
   const text = [word === words[kind] ? "" : `${word}: `, fact("What"), changes && ` (${changes} changes)`].join("");
-  return [subject, text.length > maxChars ? `${text.slice(0, maxChars - 1)}…` : text];
+  return [subject, clipText(text, maxChars)];
 }
 
 /** One in the place of all, with the id of the first. None of them was tried. */

@@ -1,6 +1,7 @@
 import type { AlertSeverity, NotificationChannel, NotificationKind } from "#contract/alerts.ts";
 import type { Message } from "#domain/ports/notifications.ts";
 import { toTimestamp } from "#kernel/clock.ts";
+import { clipText } from "#kernel/text.ts";
 import type { CheckNews } from "./checks.ts";
 import type { ComponentNews } from "./components.ts";
 
@@ -16,7 +17,7 @@ const active = /[\p{C}\p{Zl}\p{Zp}]+/gu;
 /** On one line of bounded length, whatever its origin. */
 export function plainLine(text: string, maxChars = maxFactChars): string {
   const line = text.replaceAll(active, " ").trim();
-  return line.length > maxChars ? `${line.slice(0, maxChars - 1)}…` : line;
+  return clipText(line, maxChars);
 }
 
 export const factsOf = (facts: readonly (readonly [name: string, text: string | undefined])[]): Message["facts"] =>

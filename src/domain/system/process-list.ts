@@ -4,6 +4,7 @@ import { cursorBehind, pageStart } from "#domain/common/page.ts";
 import { redact } from "#domain/common/redact.ts";
 import type { Process, Processes, ProcessIo, SampledProcess } from "#domain/ports/processes.ts";
 import { toTimestamp } from "#kernel/clock.ts";
+import { clipText } from "#kernel/text.ts";
 import {
   createSelection,
   mayUse,
@@ -64,7 +65,6 @@ function sorted(
 const processKey = ({ pid, startTicks }: SampledProcess): string => `${pid}@${startTicks}`;
 
 /** A command line for people: on one line, cut. */
-const cut = (text: string, most: number): string => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
 
 /** Command lines that are remembered without their secrets, and the longest of them. */
 const maxRemembered = 512;
@@ -76,7 +76,7 @@ function createRedaction(): (text: string) => string {
   return (text) => {
     const before = known.get(text);
     if (before !== undefined) return before;
-    const shown = cut(redact(text).text, maxCommand);
+    const shown = clipText(redact(text).text, maxCommand);
     if (text.length > maxRememberedChars) return shown;
     if (known.size >= maxRemembered) known.clear();
     known.set(text, shown);
@@ -114,7 +114,7 @@ function createProcessList(ports: { readonly processes: Processes; readonly righ
     cpu_percent: round(process.cpuPercent),
     memory_bytes: process.memoryBytes,
     io: io === undefined ? null : { read_bytes: io.readBytes, written_bytes: io.writtenBytes },
-    command: text === undefined ? null : isFull ? cut(text, maxFullCommand) : withoutSecrets(text),
+    command: text === undefined ? null : isFull ? clipText(text, maxFullCommand) : withoutSecrets(text),
     is_kernel_thread: process.isKernelThread,
   });
 

@@ -1,6 +1,6 @@
 import type { Exec } from "#adapters/exec/index.ts";
 import type { LoggedTransaction, PackageAction } from "#domain/ports/package-catalog.ts";
-import { readRotated } from "../common/rotated-logs.ts";
+import { parseLocalTime, readRotated } from "../common/rotated-logs.ts";
 import { fieldOf, parseStanzas } from "./deb822.ts";
 
 export const historyLog = "/var/log/apt/history.log";
@@ -13,15 +13,6 @@ const actions: readonly (readonly [field: string, action: PackageAction])[] = [
   ["Remove", "remove"],
   ["Purge", "purge"],
 ];
-
-/** Apt writes the host's own time, without a zone: `2026-01-31  12:00:00`. */
-function timeOf(text: string): number | undefined {
-  const match = /^(\d{4})-(\d{2})-(\d{2}) +(\d{2}):(\d{2}):(\d{2})$/.exec(text);
-  if (match === null) return undefined;
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1).map(Number);
-  if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60) return undefined;
-  return new Date(year, month - 1, day, hour, minute, second).getTime();
-}
 
 type LoggedPackage = LoggedTransaction["packages"][number];
 
@@ -46,12 +37,12 @@ function packagesOf(text: string, action: PackageAction): readonly LoggedPackage
 }
 
 function transactionOf(stanza: string): LoggedTransaction | undefined {
-  const startedAt = timeOf(fieldOf(stanza, "Start-Date"));
+  const startedAt = parseLocalTime(fieldOf(stanza, "Start-Date"));
   if (startedAt === undefined) return undefined;
   const orUnknown = (field: string): string | undefined => fieldOf(stanza, field) || undefined;
   return {
     startedAt,
-    endedAt: timeOf(fieldOf(stanza, "End-Date")),
+    endedAt: parseLocalTime(fieldOf(stanza, "End-Date")),
     commandLine: fieldOf(stanza, "Commandline"),
     requestedBy: orUnknown("Requested-By"),
     error: orUnknown("Error"),

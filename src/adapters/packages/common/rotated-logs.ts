@@ -103,3 +103,12 @@ export async function* readRotated(path: string, exec: Exec, signal: AbortSignal
     if (text !== undefined) yield text;
   }
 }
+
+/** The host's own time, without a zone, as package managers log it: `2026-01-31 12:00:00`. Epoch milliseconds. */
+export function parseLocalTime(text: string): number | undefined {
+  const match = /^(\d{4})-(\d{2})-(\d{2}) +(\d{2}):(\d{2}):(\d{2})$/.exec(text);
+  if (match === null) return undefined;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1).map(Number);
+  if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60) return undefined;
+  return new Date(year, month - 1, day, hour, minute, second).getTime();
+}

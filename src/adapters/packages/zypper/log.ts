@@ -1,4 +1,5 @@
 import type { LoggedTransaction } from "#domain/ports/package-catalog.ts";
+import { parseLocalTime } from "../common/rotated-logs.ts";
 import { comparePackageVersions, withoutZeroEpoch } from "../common/rpm/names.ts";
 
 type LoggedPackage = LoggedTransaction["packages"][number];
@@ -9,15 +10,6 @@ const longestPauseMs = 6 * 3_600_000;
 /** Lines of what rpm and scripts said. */
 const mostLines = 20;
 const longestLine = 1000;
-
-/** Zypper writes the host's own time, without a zone: `2026-01-31 12:00:00`. */
-function timeOf(text: string): number | undefined {
-  const match = /^(\d{4})-(\d{2})-(\d{2}) (\d{2}):(\d{2}):(\d{2})$/.exec(text);
-  if (match === null) return undefined;
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1).map(Number);
-  if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60) return undefined;
-  return new Date(year, month - 1, day, hour, minute, second).getTime();
-}
 
 /** The fields of a line; a bar that is part of one has a backslash before it. */
 const fieldsOf = (line: string): readonly string[] =>
@@ -93,7 +85,7 @@ export function createLogReader(isBeside: (name: string) => boolean, onEnd: (fou
 
   const takeRecord = (line: string): void => {
     const [time = "", kind = "", ...rest] = fieldsOf(line);
-    const at = timeOf(time);
+    const at = parseLocalTime(time);
     if (at === undefined) return;
     const action = kind.trim();
     if (action === "command") {
@@ -111,7 +103,7 @@ export function createLogReader(isBeside: (name: string) => boolean, onEnd: (fou
 
   const takeComment = (line: string): void => {
     const [, time = "", what] = /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (.+ (?:install|remove) failed)$/.exec(line) ?? [];
-    const at = timeOf(time);
+    const at = parseLocalTime(time);
     if (what !== undefined && at !== undefined) current(at, "");
     else if (!isComplaint(line)) return;
     if (draft !== undefined && complaints.length < mostLines) complaints.push((what ?? line).slice(0, longestLine));

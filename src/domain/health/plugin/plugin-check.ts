@@ -1,5 +1,6 @@
 import { type CheckStatus, checkStatuses, type Severity } from "#contract/checks.ts";
 import type { PluginRun, PluginRunner } from "#domain/ports/plugins.ts";
+import { clipText } from "#kernel/text.ts";
 import { defined, isRecord, parseJsonObject } from "#kernel/values.ts";
 import type { Check, Outcome } from "../check.ts";
 import { type PluginOutput, parseOutput, printable } from "./output.ts";
@@ -20,10 +21,6 @@ const maxTextChars = 1000;
 const maxLongTextChars = 8 * 1024;
 const maxPerfdataChars = 36 * 1024;
 
-/** Cuts without leaving half of a surrogate pair. */
-const cut = (text: string, most: number): string =>
-  text.length > most ? `${text.slice(0, most - 1).replace(/[\ud800-\udbff]$/, "")}…` : text;
-
 function fitting(values: readonly PerfValue[]): readonly PerfValue[] {
   let room = maxPerfdataChars;
   const first = values.findIndex((value) => {
@@ -41,13 +38,13 @@ function pluginDetails({ exitCode, stderr, isCut }: Ended, output: PluginOutput)
   const errors = printable(stderr).trim();
   return {
     exit_code: exitCode,
-    output: cut(text, maxTextChars),
-    long_output: cut(longText, maxLongTextChars),
+    output: clipText(text, maxTextChars),
+    long_output: clipText(longText, maxLongTextChars),
     perfdata: values,
     perfdata_malformed: perfdata.malformed,
     perfdata_omitted: perfdata.values.length - values.length,
     truncated: isCut || longText.length > maxLongTextChars || text.length > maxTextChars,
-    ...(errors !== "" && { stderr: cut(errors, maxTextChars) }),
+    ...(errors !== "" && { stderr: clipText(errors, maxTextChars) }),
   };
 }
 
