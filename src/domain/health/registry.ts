@@ -128,27 +128,12 @@ const factories = {
   backup_age: backupAgeCheck,
 } satisfies Readonly<Record<keyof typeof checkMeanings, (ports: CheckPorts) => Check>>;
 
-/** Younger than settings that may have a plugin of the same name, which then takes the place of the check. */
-const youngCheckIds: readonly (keyof typeof factories)[] = [
-  "pressure",
-  "kernel_errors",
-  "timers",
-  "lvm_thin",
-  "filesystem_health",
-  "smart",
-  "unit_memory",
-  "conntrack",
-  "temperature",
-  "clock_offset",
-  "endpoints",
-  "containers",
-  "backup_age",
-];
+const ids = Object.keys(factories);
+/** From `pressure` on they are younger than settings that may have a plugin of the same name, which then takes the place of the check. */
+const youngIds = ids.slice(ids.indexOf("pressure"));
 
 /** Ids that settings cannot give to a plugin. */
-export const reservedCheckIds: readonly string[] = builtInCheckIds.filter(
-  (id) => !youngCheckIds.some((young) => young === id),
-);
+export const reservedCheckIds: readonly string[] = builtInCheckIds.filter((id) => !youngIds.includes(id));
 
 export const builtInChecks = (ports: CheckPorts): readonly Check[] =>
   Object.values(factories).map((create) => create(ports));
