@@ -7,7 +7,6 @@ import type { Exec } from "#adapters/exec/index.ts";
 import { lookApart } from "#adapters/exec/look.ts";
 import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
 import { createHostFiles } from "#adapters/host-files/index.ts";
-import { createThinPools } from "#adapters/lvm/index.ts";
 import { createPluginRunner, type PluginUser } from "#adapters/monitoring-plugin/index.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
@@ -92,11 +91,11 @@ export function createHostChecks(parts: {
       .map(({ name, target }) => ({ name, probe: createComponentProbe({ target, readUnit: units.read }) })),
     clockOffsets: createClockOffsets({ exec }),
     hostFiles: createHostFiles(),
+    exec,
     processFiles: createProcessFiles(),
     unitMemories: createUnitMemories(),
     smartDisks: createSmartDisks({ exec }),
     fileSystemHealth: createFileSystemHealth({ exec }),
-    thinPools: createThinPools({ exec }),
     pressure: createPressure(),
     containers: createContainers(),
     backupFolders: createBackupFolders({ look: lookApart }),

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
-import { parseThinPools } from "#adapters/lvm/index.ts";
 import { lvmThinCheck } from "#domain/health/checks/lvm-thin.ts";
+import { createFakeHostFiles } from "../fakes/host-files.ts";
+import { printing } from "../ports/support/programs.ts";
 import { describeCases, uncovered } from "./cases.ts";
 
 const { signal } = new AbortController();
@@ -14,11 +15,8 @@ const unread = {
 
 describeCases("lvm", ({ text, files }) => {
   const check = (file: string) => {
-    const thinPools = {
-      arePresent: () => Promise.resolve(true),
-      list: () => Promise.resolve({ pools: parseThinPools(text(file)), complaint: "" }),
-    };
-    return lvmThinCheck({ thinPools }).run({ ignore: [] }, signal);
+    const hostFiles = createFakeHostFiles({ "/sys/block/dm-0/dm/uuid": "LVM-abc-tpool\n" });
+    return lvmThinCheck({ hostFiles, exec: printing(text(file)) }).run({ ignore: [] }, signal);
   };
 
   it("every file is read below or has a reason why not", () => {
@@ -26,9 +24,10 @@ describeCases("lvm", ({ text, files }) => {
   });
 
   it("lvs-thin-pool: one pool, data 78.89 % and metadata 19.25 %, below what warns", async () => {
-    expect(parseThinPools(text("lvs-thin-pool.json"))).toEqual([
-      { name: "cm-vg/root", sizeBytes: 214_232_465_408, dataPercent: 78.89, metadataPercent: 19.25, health: "" },
+    const { status, details } = await check("lvs-thin-pool.json");
+    expect([status, details["pools"]]).toEqual([
+      "pass",
+      [{ name: "cm-vg/root", size_gb: 214.2, data_percent: 78.89, metadata_percent: 19.25, health: "healthy" }],
     ]);
-    expect((await check("lvs-thin-pool.json")).status).toBe("pass");
   });
 });

@@ -5,14 +5,12 @@ import { createBlockDevices } from "#adapters/block-devices/index.ts";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import { type Exec, exec } from "#adapters/exec/index.ts";
 import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
-import { createThinPools } from "#adapters/lvm/index.ts";
 import { createSmartDisks } from "#adapters/smartctl/index.ts";
 import { isRecord, isString, parseJsonObject, recordsIn } from "#kernel/values.ts";
 import { fakeDevice } from "../fakes/block-devices.ts";
 import { fakeRecord } from "../fakes/file-system-health.ts";
 import { fakeSmartDisk } from "../fakes/smart-disks.ts";
-import { fakeThinPool } from "../fakes/thin-pools.ts";
-import { smartReports, smartScan, thinPoolReport, zpoolStatus } from "../host/support/recorded.ts";
+import { smartReports, smartScan, zpoolStatus } from "../host/support/recorded.ts";
 import { type KernelDevice, writeBlockDevices } from "./support/block-device-tree.ts";
 import { directoryWith } from "./support/directories.ts";
 import { notInstalled, printing } from "./support/programs.ts";
@@ -136,46 +134,6 @@ describe("block devices", () => {
     const listed = createBlockDevices({ exec: printing(one), sysDir: "/nothing" }).list(signal);
     const details = { missing: "/nothing/block", retryable: false };
     await expect(listed).rejects.toMatchObject({ name: "DisksUnavailable", details });
-  });
-});
-
-describe("thin pools", () => {
-  const sysWith = (uuid: string): string => directoryWith({ "block/dm-3/dm/uuid": `${uuid}\n` });
-  const report = thinPoolReport({ data: "81.25", metadata: "14.16" });
-  const present = createThinPools({ exec: printing(report), sysDir: sysWith("LVM-kbDXqmHXtKVm-tpool") });
-  const none = createThinPools({ exec: printing('{"report": [{"lv": []}]}'), sysDir: sysWith("LVM-kbDXqmHXtKVm") });
-
-  it("are those that lvs lists, and undefined where it is not installed", async () => {
-    expect(await present.arePresent()).toBe(true);
-    const pools = [fakeThinPool({ dataPercent: 81.25, metadataPercent: 14.16 })];
-    expect(await present.list(signal)).toEqual({ pools, complaint: "" });
-    expect([await none.arePresent(), await none.list(signal)]).toEqual([false, { pools: [], complaint: "" }]);
-    const missing: Exec = (_, options) => exec(["/nonexistent/lvs"], options);
-    expect(await createThinPools({ exec: missing }).list(signal)).toBeUndefined();
-  });
-
-  it("say how full they are as far as lvs, which is to ask the kernel, does", async () => {
-    const asked: string[][] = [];
-    const silent: Exec = (argv) => {
-      asked.push([...argv]);
-      return printing(thinPoolReport({ data: "", metadata: "" }))(argv);
-    };
-    const pools = [fakeThinPool({ dataPercent: null, metadataPercent: null })];
-    expect(await createThinPools({ exec: silent }).list(signal)).toEqual({ pools, complaint: "" });
-    expect(asked.flat()).not.toContain("--readonly");
-  });
-
-  it("that lvs lists are not hidden by a volume group that it cannot read", async () => {
-    const stderr = "  Cannot process volume group vg1\n  Skipping volume group vg1\n";
-    expect(await createThinPools({ exec: printing(report, { exitCode: 5, stderr }) }).list(signal)).toEqual({
-      pools: [fakeThinPool({ dataPercent: 81.25, metadataPercent: 14.16 })],
-      complaint: "Cannot process volume group vg1; Skipping volume group vg1",
-    });
-  });
-
-  it("throw what lvs says where it fails", async () => {
-    const refusing = printing("", { exitCode: 5, stderr: "No permission\n" });
-    await expect(createThinPools({ exec: refusing }).list(signal)).rejects.toThrow("cannot ask lvs: No permission");
   });
 });
 

@@ -110,7 +110,10 @@ describe("exec", () => {
     abort.abort();
     await expect(running).rejects.toThrow(/cancelled/);
     await expect(script("", { signal: abort.signal })).rejects.toThrow(/cancelled/);
-    await expect(exec(["/nonexistent/program"])).rejects.toThrow(/cannot run \/nonexistent\/program: .*ENOENT/);
+    await expect(exec(["/nonexistent/program"])).rejects.toMatchObject({
+      message: expect.stringMatching(/^cannot run \/nonexistent\/program: .*ENOENT/),
+      cause: { code: "ENOENT" },
+    });
   });
 });
 

@@ -2,7 +2,7 @@ import { builtInCheckIds, type checkMeanings } from "#contract/check-meanings.ts
 import type { BackupFolders, BackupSnapshots } from "#domain/ports/backups.ts";
 import type { Containers } from "#domain/ports/containers.ts";
 import type { ClockOffsets, HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
-import type { HostFiles } from "#domain/ports/host-files.ts";
+import type { HostFiles, RunProgram } from "#domain/ports/host-files.ts";
 import type { Journal } from "#domain/ports/journal.ts";
 import type { Pressure, ProcessFiles, UnitMemories } from "#domain/ports/kernel.ts";
 import type {
@@ -14,7 +14,7 @@ import type {
   SshServer,
 } from "#domain/ports/network.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
-import type { FileSystemHealth, FileSystems, RaidArrays, SmartDisks, ThinPools } from "#domain/ports/storage.ts";
+import type { FileSystemHealth, FileSystems, RaidArrays, SmartDisks } from "#domain/ports/storage.ts";
 import type { Timers, Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
@@ -76,11 +76,11 @@ export interface CheckPorts {
   readonly endpoints: readonly Endpoint[];
   readonly clockOffsets: ClockOffsets;
   readonly hostFiles: HostFiles;
+  readonly exec: RunProgram;
   readonly processFiles: ProcessFiles;
   readonly unitMemories: UnitMemories;
   readonly smartDisks: SmartDisks;
   readonly fileSystemHealth: FileSystemHealth;
-  readonly thinPools: ThinPools;
   readonly timers: Timers;
   readonly pressure: Pressure;
   readonly containers: Containers;

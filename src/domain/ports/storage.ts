@@ -120,32 +120,6 @@ export interface SmartDisks {
   readonly list: (signal: AbortSignal) => Promise<readonly (SmartDisk | UnreadDisk)[]>;
 }
 
-/** A thin pool of LVM, whose volumes together may be larger than it is. */
-export interface ThinPool {
-  /** `group/pool`. */
-  readonly name: string;
-  readonly sizeBytes: number;
-  /** Null where the kernel does not say. */
-  readonly dataPercent: number | null;
-  readonly metadataPercent: number | null;
-  /** LVM's word: empty while it is healthy, else `failed`, `out_of_data`, `metadata_read_only`. */
-  readonly health: string;
-}
-
-export interface ListedThinPools {
-  /** The active ones. */
-  readonly pools: readonly ThinPool[];
-  /** Why some may be missing, in LVM's words: a volume group that it cannot read hides no other. Empty if all are here. */
-  readonly complaint: string;
-}
-
-export interface ThinPools {
-  /** Whether the kernel has any; no rights are needed to ask. */
-  readonly arePresent: () => Promise<boolean>;
-  /** Undefined where LVM's programs are not installed. @throws without an answer, which takes root. */
-  readonly list: (signal: AbortSignal) => Promise<ListedThinPools | undefined>;
-}
-
 /** What a file system keeps of the errors that it has met, until somebody resets it. Times are epoch milliseconds. */
 export interface FileSystemRecord {
   /** By kind, such as `corruption_errs`; kinds without errors are left out. Null where the host does not say. */

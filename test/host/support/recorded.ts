@@ -1,29 +1,5 @@
 // What tools print of devices that the test host cannot have, in the form of their manuals.
 
-/** lvs(8) of LVM 2.03 for one pool. */
-export const thinPoolReport = ({
-  data,
-  metadata,
-  health = "",
-}: Record<"data" | "metadata", string> & { health?: string }) =>
-  JSON.stringify({
-    report: [
-      {
-        lv: [
-          {
-            vg_name: "vg0",
-            lv_name: "pool",
-            lv_size: "100000000000",
-            data_percent: data,
-            metadata_percent: metadata,
-            lv_health_status: health,
-          },
-        ],
-      },
-    ],
-    log: [],
-  });
-
 const vdev = (name: string, given: object = {}) => ({
   name,
   vdev_type: "disk",
