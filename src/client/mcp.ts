@@ -1,7 +1,7 @@
 import { apiBase } from "#contract/limits.ts";
 import { isRecord } from "#kernel/values.ts";
-import { addressOf } from "./address.ts";
 import { eventsIn } from "./chat.ts";
+import { addressOf } from "./http.ts";
 import { toApiError } from "./index.ts";
 
 export interface McpOptions {

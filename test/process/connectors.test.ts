@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { type ModelServer, startModelServer } from "./support/model-server.ts";
@@ -183,5 +184,74 @@ describe("SIGHUP", () => {
       expect.stringMatching(/:7:\d+: connectors\.list\.1\.name: there is another connector local/),
     ]);
     expect(await clientOf(service).chat({ body: { messages } })).toMatchObject({ connector: "local" });
+  });
+});
+
+describe("keys of providers", () => {
+  it("are in no answer, log line, metric or file of the state folder, whatever the provider says", async () => {
+    const planted = {
+      environment: "sk-planted-Environment-4f9a8c1e7b2d6035",
+      file: "sk-planted-File-91c7e5d3b8a2f6047c1d",
+      credential: "sk-planted-Credential-0a1b2c3d4e5f6a7b",
+      user: "plantedUserName77",
+      password: "plantedPassWord4242",
+    };
+    const keyFile = workspace.path("planted");
+    writeFileSync(keyFile, planted.file, { mode: 0o600 });
+    const credentials = workspace.path();
+    writeFileSync(join(credentials, "planted-credential"), planted.credential, { mode: 0o600 });
+    chmodSync(keyFile, 0o600);
+    const withUser = models.url.replace("http://", `http://${planted.user}:${planted.password}@`);
+    const nowhere = "http://127.0.0.1:9/v1";
+    write([
+      entry("by-environment", ", api_key_env: PLANTED_KEY"),
+      entry("by-file", `, api_key_file: ${keyFile}`),
+      entry("by-credential", ", api_key_credential: planted-credential"),
+      `name: by-address, provider: openai-compatible, model: ${models.model}, base_url: "${withUser}"`,
+      `name: unreachable, provider: openai-compatible, model: m, base_url: "${nowhere}", api_key_env: PLANTED_KEY, timeout: 3s`,
+      `name: gone, provider: openai-compatible, model: m, base_url: "${withUser.replace(/:\d+\/v1$/, ":9/v1")}", timeout: 3s`,
+    ]);
+    const service = await start({
+      environment: {
+        PLANTED_KEY: planted.environment,
+        CREDENTIALS_DIRECTORY: credentials,
+        STEWARD_LOG_LEVEL: "trace",
+      },
+    });
+    const names = ["by-environment", "by-file", "by-credential", "by-address", "unreachable", "gone"];
+    const seen: string[] = [];
+    const keep = async (response: Response): Promise<void> => {
+      seen.push([...response.headers].join("\n"), await response.text());
+    };
+    const headers = { "X-API-Key": service.adminKey, "Idempotency-Key": "kept" };
+    for (const mode of ["well", "echoing"] as const) {
+      models.mode = mode;
+      for (const connector of names) {
+        await keep(await ask(service, { connector }));
+        await keep(await ask(service, { connector, stream: true }));
+        const address = `${service.url}/api/v1/connectors/${connector}/test`;
+        await keep(await fetch(address, { method: "POST", headers: { "X-API-Key": service.adminKey } }));
+      }
+      await keep(await fetch(`${service.url}/api/v1/connectors`, { headers }));
+      await keep(await fetch(`${service.url}/api/v1/health`, { headers }));
+    }
+    // All were sent to the provider, so the search has something to find.
+    const sent = models.received().join("\n");
+    const basic = Buffer.from(`${planted.user}:${planted.password}`).toString("base64");
+    for (const secret of [planted.environment, planted.file, planted.credential, basic]) expect(sent).toContain(secret);
+
+    writeFileSync(file, `connectors: { list: [{ name: x, provider: openai-compatible, base_url: "${withUser}" }] }`);
+    await reloadSettings(service, "settings not reloaded");
+    await keep(await fetch(`${service.url}/metrics`));
+    service.kill("SIGTERM");
+    await service.exit;
+    const kept = readdirSync(service.stateDir, { recursive: true, withFileTypes: true })
+      .filter((each) => each.isFile())
+      .map(({ parentPath, name }) => readFileSync(join(parentPath, name), "latin1"));
+    const everything = [...seen, service.stdout(), service.stderr(), ...kept].join("\n");
+    expect(seen.join("")).toContain('"provider_status":401');
+    const parts = [...Object.values(planted), basic].flatMap((secret) => [secret, secret.slice(-12)]);
+    const lines = everything.split("\n");
+    expect(parts.flatMap((part) => lines.filter((line) => line.includes(part)).slice(0, 2))).toEqual([]);
   });
 });

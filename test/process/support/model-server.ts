@@ -14,8 +14,8 @@ export interface ModelServer {
   /** How many chats were asked for, and how many of them were hung up on before their end. */
   readonly chats: () => number;
   readonly hungUp: () => number;
-  /** How it answers from now on: well, or not before it is told to. */
-  mode: "well" | "held";
+  /** How it answers from now on: well; not before it is told to; or with an error that repeats everything that it was sent. */
+  mode: "well" | "held" | "echoing";
   readonly release: () => void;
   readonly close: () => Promise<void>;
 }
@@ -88,8 +88,11 @@ export async function startModelServer({
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await text(request);
-    received.push([`${request.method} ${request.url}`, ...request.rawHeaders, body].join("\n"));
+    const seen = [`${request.method} ${request.url}`, ...request.rawHeaders, body].join("\n");
+    received.push(seen);
     headers.push(request.headers);
+    if (server.mode === "echoing")
+      return answerJson(response, 401, { error: { message: `Bad key in: ${seen}`, code: seen } });
     if (request.url === "/v1/chat/completions") return chat(body, response);
     if (request.url === "/v1/models")
       return answerJson(response, 200, { object: "list", data: [{ id: model, object: "model" }] });
