@@ -49,6 +49,7 @@ describe("steward report", () => {
     const report = read();
     expect(report).toMatchObject({ service: { version: expect.any(String) }, checks: { results: expect.any(Array) } });
     expect(report["warnings"]).toEqual([expect.stringContaining("it hurts")]);
+    expect(report["packages"]).toEqual(["editor:amd64 1.0", "library:amd64 2.0", "server:amd64 3.0"]);
     expect(report.report.missing.map(({ name }) => name)).toEqual(["settings"]);
   });
 

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
+import { packageListLimit } from "#contract/limits.ts";
 import type { LogEntry } from "#contract/log-entry.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import { isRecord } from "#kernel/values.ts";
+import { defined, isRecord } from "#kernel/values.ts";
 import { formatEntry } from "../output/log-format.ts";
 import { plainScreen } from "../output/screen.ts";
 import { explainError } from "./errors.ts";
@@ -52,6 +53,20 @@ async function failedServices({ client, since }: Asked): Promise<object> {
   return { services: found, total };
 }
 
+/** Installed packages with their versions, a line each, ordered by name. */
+async function installedPackages({ client }: Asked): Promise<readonly string[]> {
+  const lines: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const query = { installed: true, limit: packageListLimit.maximum, ...defined({ cursor }) };
+    const { packages, next_cursor: next } = await patiently(() => client.searchPackages({ query }));
+    for (const { name, architecture, installed_version: version } of packages)
+      lines.push(`${name}:${architecture} ${version}`);
+    cursor = next ?? undefined;
+  } while (cursor !== undefined);
+  return lines;
+}
+
 const parts: readonly Part[] = [
   { name: "service", about: "health and version of Steward", ask: ({ client }) => client.getHealth() },
   { name: "host", about: "operating system, processor, memory", ask: ({ client }) => client.getSystemInfo() },
@@ -68,6 +83,7 @@ const parts: readonly Part[] = [
   { name: "network", about: "links, routes and listeners", ask: ({ client }) => client.getNetwork() },
   { name: "updates", about: "updates that could be applied", ask: ({ client }) => client.checkUpdates() },
   { name: "automatic_updates", about: "automatic updates", ask: ({ client }) => client.getAutomaticUpdates() },
+  { name: "packages", about: "installed packages with their versions", ask: installedPackages },
   {
     name: "package_history",
     about: "the newest changes of packages",
