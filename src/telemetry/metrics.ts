@@ -2,19 +2,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
 import { type ApprovalStatus, approvalStatuses } from "#contract/approvals.ts";
 import { type CheckStatus, checkStatuses } from "#contract/checks.ts";
-import { durationBuckets } from "#contract/limits.ts";
 import { streams } from "#contract/streams.ts";
+import { requestMetrics } from "./request-metrics.ts";
 
 /** To a collector: `exported` or `dropped`; received: `kept` or `rejected`. */
 export type SpanResult = "exported" | "dropped" | "kept" | "rejected";
-
-/** `endpoint` is the route template, or `unmatched`. */
-export interface RequestSample {
-  readonly method: string;
-  readonly endpoint: string;
-  readonly status: number;
-  readonly seconds: number;
-}
 
 /** Names of connectors come from the settings, never from a request. */
 export interface ModelCallSample {
@@ -88,15 +80,7 @@ function instrumentsOf(registers: Registry[]) {
 
 type Instruments = ReturnType<typeof instrumentsOf>;
 
-function requestMetrics({ counter, histogram }: Instruments, registers: Registry[]) {
-  const requests = counter("svc_requests_total", "Requests answered.", "method", "endpoint", "status");
-  const durations = histogram(
-    "svc_request_duration_seconds",
-    "Time to answer a request in seconds.",
-    durationBuckets,
-    "method",
-    "endpoint",
-  );
+function httpMetrics({ counter }: Instruments, registers: Registry[]) {
   const deprecated = counter(
     "svc_deprecated_requests_total",
     "Requests of deprecated operations, by callers that were admitted.",
@@ -125,10 +109,7 @@ function requestMetrics({ counter, histogram }: Instruments, registers: Registry
     },
   });
   return {
-    request: ({ method, endpoint, status, seconds }: RequestSample): void => {
-      requests.inc({ method, endpoint, status: String(status) });
-      durations.observe({ method, endpoint }, seconds);
-    },
+    request: requestMetrics(registers),
     deprecatedRequest: (operation: string): void => deprecated.inc({ operation }),
     /** A call that waits for approval has become this. */
     approval: (state: ApprovalStatus): void => approvals.inc({ state }),
@@ -246,7 +227,7 @@ export function createMetrics() {
   );
   addProcessMetrics(registers);
   return {
-    ...requestMetrics(instruments, registers),
+    ...httpMetrics(instruments, registers),
     ...healthMetrics(instruments),
     ...streamMetrics(instruments),
     ...modelMetrics(instruments),
