@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { onceAMinute } from "./logger.ts";
+import { createLogs, onceAMinute } from "./logger.ts";
 
 it("repeated log messages are logged once a minute", () => {
   const said: string[] = [];
@@ -29,4 +29,27 @@ it("repeated log messages are remembered in a bounded number", () => {
   for (let count = 0; count < 250; count += 1) tell(`trouble ${count}`);
   tell("trouble 0");
   expect(said).toBe(251);
+});
+
+it("the line of a request has its members in one form, whatever they hold, at the levels that are written", () => {
+  const lines: string[] = [];
+  const { log, requestLog } = createLogs({ level: "info", writer: { write: (line) => void lines.push(line) } });
+  const line = {
+    request_id: "AbCdEfGh-1",
+    trace_id: undefined,
+    key_id: undefined,
+    session_id: undefined,
+    method: "GET",
+    endpoint: "/api/v1/system/services/{name}",
+    status: 200,
+    duration_ms: 0.125,
+    remote_address: 'a "b"\n{}',
+  };
+  requestLog("debug", line);
+  requestLog("info", line);
+  log.info(line, "request");
+  expect(lines).toHaveLength(2);
+  const [request = "", other = ""] = lines.map((each) => each.replace(/"time":"[^"]+"/, '"time":""'));
+  expect(request).toBe(other);
+  expect(JSON.parse(request)).toMatchObject({ level: "info", remote_address: 'a "b"\n{}', msg: "request" });
 });

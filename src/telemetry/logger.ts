@@ -1,5 +1,4 @@
 import { type Logger, pino } from "pino";
-import type { LineWriter } from "./line-writer.ts";
 
 export type { Logger };
 
@@ -30,24 +29,53 @@ function createTimestamp(): () => string {
   };
 }
 
+/** A closed list of members, none of them secret: looking for secrets would be the most expensive part of the line. */
+export interface RequestLine {
+  readonly request_id: string;
+  readonly trace_id: string | undefined;
+  readonly key_id: string | undefined;
+  readonly session_id: string | undefined;
+  readonly method: string;
+  readonly endpoint: string;
+  readonly status: number;
+  readonly duration_ms: number;
+  readonly remote_address: string | null;
+}
+
 export interface Logs {
   readonly log: Logger;
-  /** For request lines, whose members are a closed list without secrets: redaction would be their most expensive part. */
-  readonly requestLog: Logger;
+  readonly requestLog: (level: "debug" | "info", line: RequestLine) => void;
+}
+
+/** @param level of the line, as pino numbers them; without it that of the line which pino is writing. */
+export interface LogOutput {
+  readonly write: (line: string, level?: number) => void;
 }
 
 /** JSON lines with `level` as a word, `time` in RFC 3339, `msg`, and further members. Messages are constants. */
-export function createLogs(options: { level: string; writer: Pick<LineWriter, "write"> }): Logs {
-  const requestLog = pino(
+export function createLogs({ level, writer }: { level: string; writer: LogOutput }): Logs {
+  const timestamp = createTimestamp();
+  const log = pino(
     {
-      level: options.level,
+      level,
       base: null,
-      timestamp: createTimestamp(),
+      timestamp,
       formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: secretPaths, censor: "[secret]" },
     },
-    options.writer,
+    writer,
   );
-  return { requestLog, log: requestLog.child({}, { redact: { paths: secretPaths, censor: "[secret]" } }) };
+  const isWritten = { debug: log.isLevelEnabled("debug"), info: log.isLevelEnabled("info") };
+  const { debug, info } = log.levels.values as Readonly<Record<"debug" | "info", number>>;
+  const numbers = { debug, info };
+  return {
+    log,
+    requestLog(ofLine, line) {
+      if (!isWritten[ofLine]) return;
+      const members = JSON.stringify(line).slice(1, -1);
+      writer.write(`{"level":"${ofLine}"${timestamp()},${members},"msg":"request"}\n`, numbers[ofLine]);
+    },
+  };
 }
 
 const quietMs = 60_000;

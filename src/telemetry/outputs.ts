@@ -2,6 +2,7 @@ import { fstatSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { isRecord } from "#kernel/values.ts";
 import type { LineWriter } from "./line-writer.ts";
+import type { LogOutput } from "./logger.ts";
 
 /**
  * Whether a file descriptor is connected to the systemd journal: `JOURNAL_STREAM` has its device and inode (systemd.exec(5)). A process
@@ -29,12 +30,12 @@ export const noticeMark = "<5>";
 const wantsLevel = Symbol.for("pino.metadata");
 
 /** Marks each line with its priority, which the journal removes. */
-export function withPriorities(writer: Pick<LineWriter, "write">): Pick<LineWriter, "write"> {
+export function withPriorities(writer: Pick<LineWriter, "write">): LogOutput {
   const marked = {
     [wantsLevel]: true,
     lastLevel: 0,
-    write(line: string) {
-      writer.write(`${prefixes.get(marked.lastLevel) ?? ""}${line}`);
+    write(line: string, level?: number) {
+      writer.write(`${prefixes.get(level ?? marked.lastLevel) ?? ""}${line}`);
     },
   };
   return marked;

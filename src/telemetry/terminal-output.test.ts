@@ -4,9 +4,9 @@ import { forPeople } from "./outputs.ts";
 
 it("log lines at a terminal have local time, level, message and members, and nothing that a terminal acts upon", () => {
   const lines: string[] = [];
-  const { log, requestLog } = createLogs({ level: "info", writer: forPeople({ write: (line) => lines.push(line) }) });
+  const { log } = createLogs({ level: "info", writer: forPeople({ write: (line) => lines.push(line) }) });
   log.info("system bus connected");
-  requestLog.warn({ method: "GET", status: 503, caller: null, agent: 'a "b"\u001b[2J\u0007\u202e\nc', empty: "" });
+  log.warn({ method: "GET", status: 503, caller: null, agent: 'a "b"\u001b[2J\u0007\u202e\nc', empty: "" });
   log.error({ api_key: "stw_secret", err: new Error("no room") }, "key store lost");
   const time = /^\d\d:\d\d:\d\d /;
   for (const line of lines) expect(line).toMatch(time);

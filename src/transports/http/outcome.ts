@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { isErrorStatus } from "#contract/errors.ts";
-import type { Logger } from "#telemetry/logger.ts";
+import type { Logs } from "#telemetry/logger.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { RequestSpan, Tracer } from "#telemetry/tracing.ts";
 import { type AuditorPorts, createAuditor } from "./audit.ts";
@@ -37,8 +37,7 @@ function endTrace(span: RequestSpan, status: number): void {
   span.end();
 }
 
-export interface OutcomePorts extends AuditorPorts {
-  readonly requestLog: Logger;
+export interface OutcomePorts extends AuditorPorts, Pick<Logs, "requestLog"> {
   readonly metrics: Pick<Metrics, "request">;
 }
 
@@ -58,20 +57,17 @@ function logRequest(
   // Successful answers to them are mostly probes and scrapes.
   const isPolled = route?.access?.scope === "public" || route?.access?.openToLoopback === true;
   const level = isPolled && !isErrorStatus(status) ? "debug" : "info";
-  requestLog[level](
-    {
-      request_id: id,
-      trace_id: span?.traceId,
-      key_id: caller?.keyId,
-      session_id: caller?.session?.id,
-      method,
-      endpoint,
-      status,
-      duration_ms: Math.round(durationMs * 1000) / 1000,
-      remote_address: remoteAddress,
-    },
-    "request",
-  );
+  requestLog(level, {
+    request_id: id,
+    trace_id: span?.traceId,
+    key_id: caller?.keyId,
+    session_id: caller?.session?.id,
+    method,
+    endpoint,
+    status,
+    duration_ms: Math.round(durationMs * 1000) / 1000,
+    remote_address: remoteAddress,
+  });
 }
 
 export function createOutcomes(ports: OutcomePorts) {
