@@ -1,8 +1,6 @@
 import { type Static, Type } from "typebox";
 import { type ErrorCode, errorStatus } from "./errors.ts";
-
-/** So many faults of a request are named. */
-export const maxFaults = 32;
+import { maxFaults } from "./limits.ts";
 
 /** One thing that is wrong with a request. */
 const InputFault = Type.Object({

@@ -1,6 +1,9 @@
 /** Prefix of every HTTP and WebSocket path except the probes and `/metrics`. */
 export const apiBase = "/api/v1";
 
+/** So many faults of a request are named. */
+export const maxFaults = 32;
+
 export const defaultRateLimits = { perMinute: 100, perHour: 1000 } as const;
 
 export const maxBodyBytes = 1024 * 1024;

@@ -1,5 +1,4 @@
 import { type Static, type TObjectOptions, type TOptional, type TProperties, type TString, Type } from "typebox";
-import { latestMs } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 
 export const NullableInteger = (description: string) =>
@@ -13,28 +12,6 @@ export const Timestamp = (description: string) => Type.String({ format: "date-ti
 
 export const NullableTimestamp = (description: string) =>
   Type.Unsafe<string | null>({ type: ["string", "null"], format: "date-time", description });
-
-const rfc3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
-
-/** With {@link latestMs} the limits of RFC 3339 in UTC; an offset may lead out of the years 0000 to 9999. */
-const earliest = Date.parse("0000-01-01T00:00:00Z");
-
-/**
- * Parses RFC 3339 (§5.6) strictly: with an offset, the separator `T` and an existing day. A leap second counts as the next second.
- * @returns epoch milliseconds; undefined for other text.
- */
-export function parseTimestamp(text: string): number | undefined {
-  const match = rfc3339.exec(text);
-  if (match === null) return undefined;
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
-  const daysInMonth = new Date(Date.UTC(year, month, 0)).getUTCDate();
-  if (month < 1 || month > 12 || day < 1 || day > daysInMonth) return undefined;
-  if (hour > 23 || minute > 59 || second > 60) return undefined;
-  if (Number(match[8] ?? 0) > 23 || Number(match[9] ?? 0) > 59) return undefined;
-  const millis = Date.parse(second === 60 ? text.replace(/:60/, ":59").toUpperCase() : text.toUpperCase());
-  const time = millis + (second === 60 ? 1000 : 0);
-  return time >= earliest && time <= latestMs ? time : undefined;
-}
 
 /** For validators of our schemas: the compiler and a test check them, and checking at run time would take 30 ms of each start. */
 export const ownSchemas = { strict: false, meta: false, validateSchema: false } as const;

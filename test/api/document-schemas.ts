@@ -1,6 +1,6 @@
 import type { ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { parseTimestamp } from "#contract/schema.ts";
+import { parseTimestamp } from "#kernel/clock.ts";
 import { isRecord } from "#kernel/values.ts";
 
 export type Json = Readonly<Record<string, unknown>>;

@@ -1,5 +1,6 @@
 import { Ajv, type ValidateFunction } from "ajv";
-import { ownSchemas, parseTimestamp } from "#contract/schema.ts";
+import { ownSchemas } from "#contract/schema.ts";
+import { parseTimestamp } from "#kernel/clock.ts";
 import type { Random } from "../support/random.ts";
 
 /** A target that is loaded and takes inputs. */

@@ -101,6 +101,32 @@ describe("layers", () => {
   });
 });
 
+describe("the thread of the journal", () => {
+  /** What is loaded with a file of ours, and the packages among it; what is imported as a type is not. */
+  const loadedWith = (entry: string): { readonly files: ReadonlySet<string>; readonly packages: readonly string[] } => {
+    const files = new Set([entry]);
+    const packages: string[] = [];
+    for (const file of files) {
+      const values = /^(?:import(?! type\b)|export(?! type\b))(?:[^;"]*? from)? ?"([^"]+)";/gm;
+      for (const [, name = ""] of read(file).matchAll(values)) {
+        if (name.startsWith("#")) files.add(`src/${name.slice(1)}`);
+        else if (name.startsWith(".")) files.add(normalize(join(file, "..", name)));
+        else if (!name.startsWith("node:")) packages.push(`${file} loads ${name}`);
+      }
+    }
+    return { files, packages };
+  };
+
+  it("loads no package, of which each of several threads would have its own", () => {
+    const { files, packages } = loadedWith("src/adapters/journald/thread.ts");
+    expect(packages).toEqual([]);
+    expect([...files]).toEqual(
+      expect.arrayContaining(["src/adapters/journald/journal-file/file.ts", "src/domain/common/error.ts"]),
+    );
+    expect(loadedWith("src/contract/error-body.ts").packages).toEqual(["src/contract/error-body.ts loads typebox"]);
+  });
+});
+
 describe("dependencies", () => {
   type Platforms = string | string[] | undefined;
   interface Locked {

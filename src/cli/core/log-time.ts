@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "commander";
-import { parseTimestamp } from "#contract/schema.ts";
+import { parseTimestamp } from "#kernel/clock.ts";
 
 const unitMs: Readonly<Record<string, number>> = {
   s: 1000,

@@ -1,11 +1,10 @@
 import { type auth, tokenLifetime } from "#contract/auth.ts";
 import { type Caller, type Context, grantedTo, type Handlers, type Plan } from "#contract/operation.ts";
-import { parseTimestamp } from "#contract/schema.ts";
 import { checked, DomainError, invalid, missingScope } from "#domain/common/error.ts";
 import { wholeList } from "#domain/common/page.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { KeyRecord } from "#domain/ports/access.ts";
-import { type Clock, toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
+import { type Clock, parseTimestamp, toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { counted } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { requireCredential } from "./credential-refusal.ts";

@@ -1,11 +1,10 @@
 import { alertNames, type alerts, longestSilenceMs, type Silence } from "#contract/alerts.ts";
 import type { Handlers } from "#contract/operation.ts";
-import { parseTimestamp } from "#contract/schema.ts";
 import { checked, DomainError, invalid } from "#domain/common/error.ts";
 import { wholeList } from "#domain/common/page.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { StoredSilence } from "#domain/ports/alerts.ts";
-import { type Clock, toTimestamp } from "#kernel/clock.ts";
+import { type Clock, parseTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { Alerts } from "./alerts.ts";
 import { maxSilences, type Silences } from "./silences.ts";

@@ -1,8 +1,8 @@
-import { maxFaults } from "#contract/error-body.ts";
 import type { ErrorCode } from "#contract/errors.ts";
+import { maxFaults } from "#contract/limits.ts";
 import type { Caller } from "#contract/operation.ts";
-import { parseTimestamp } from "#contract/schema.ts";
 import type { Scope } from "#contract/scopes.ts";
+import { parseTimestamp } from "#kernel/clock.ts";
 import { lowerFirst } from "#kernel/text.ts";
 import { findUnavailable } from "./host-unavailable.ts";
 

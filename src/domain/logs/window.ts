@@ -1,6 +1,6 @@
 import { logWindowMs } from "#contract/limits.ts";
-import { parseTimestamp } from "#contract/schema.ts";
 import { invalid, readTime } from "#domain/common/error.ts";
+import { parseTimestamp } from "#kernel/clock.ts";
 
 /** systemd takes no later one for a time: the year 3111. */
 const latestMicros = 2 ** 55;

@@ -1,8 +1,10 @@
 import { Ajv, type AnySchemaObject, type ErrorObject, type SchemaObject, type ValidateFunction } from "ajv";
-import { type InputFault, maxFaults } from "#contract/error-body.ts";
-import { ownSchemas, parseTimestamp } from "#contract/schema.ts";
+import type { InputFault } from "#contract/error-body.ts";
+import { maxFaults } from "#contract/limits.ts";
+import { ownSchemas } from "#contract/schema.ts";
 import { describeSchemaFault } from "#contract/schema-fault.ts";
 import { DomainError } from "#domain/common/error.ts";
+import { parseTimestamp } from "#kernel/clock.ts";
 import { closestName } from "#kernel/closest.ts";
 import { lowerFirst, upperFirst } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";

@@ -1,10 +1,9 @@
 import type { CheckMetrics, checks, HealthCheckHistory } from "#contract/checks.ts";
 import { checkHistoryKeptMs, checkHistoryLimit, checkHistoryWindowMs, metricMinutesKeptMs } from "#contract/limits.ts";
 import type { Handlers } from "#contract/operation.ts";
-import { parseTimestamp } from "#contract/schema.ts";
 import { invalid, unknownCheck } from "#domain/common/error.ts";
 import type { StoredRun } from "#domain/ports/check-history.ts";
-import { type Clock, toDay, toTimestamp } from "#kernel/clock.ts";
+import { type Clock, parseTimestamp, toDay, toTimestamp } from "#kernel/clock.ts";
 import type { RunHistory } from "./history.ts";
 import { minuteMs } from "./series.ts";
 import { hourMs } from "./timeline.ts";
