@@ -10,7 +10,7 @@ import { toError } from "#kernel/errors.ts";
 import type { Exploration, Explored } from "./exploration.ts";
 import { createFollowThread } from "./follow-thread.ts";
 import type { ListAnswer, ListQuestion } from "./lists.ts";
-import { createPool, createThreadStarter, fromThreadFailure, type Pool, type PoolLimits } from "./pool.ts";
+import { type CrewLimits, createPools, createThreadStarter, fromThreadFailure, type PoolLimits } from "./pool.ts";
 import type { Fault, Root } from "./registry.ts";
 
 export interface JournalOptions {
@@ -27,35 +27,17 @@ export interface HostJournal {
   readonly dispose: Dispose;
 }
 
-const queryLimits: PoolLimits = {
-  isForSearches: false,
-  threads: queriesAtOnce,
-  waiting: 256,
-  jobMs: 60_000,
-  idleMs: 60_000,
-  keptThreads: 1,
-};
+/** A check searches once a minute: the thread that stays does that too. */
+const crewLimits: CrewLimits = { idleMs: 60_000, keptThreads: 1 };
+const queryLimits: PoolLimits = { isForSearches: false, threads: queriesAtOnce, waiting: 256, jobMs: 60_000 };
 /** Where there are processors for them, as many threads again that help those that search. */
 const searchThreads = Math.min(Math.max(availableParallelism(), searchesAtOnce), 2 * searchesAtOnce);
-/** A check searches once a minute, for which a thread would be started each time. */
-const searchIdleMs = 90_000;
-const searchLimits: PoolLimits = {
-  ...queryLimits,
-  isForSearches: true,
-  threads: searchThreads,
-  idleMs: searchIdleMs,
-  keptThreads: 0,
-};
-/** What is known of the templates of all files is kept in one thread. */
-const templateLimits: PoolLimits = { ...queryLimits, threads: 1, keptThreads: 0 };
+const searchLimits: PoolLimits = { ...queryLimits, isForSearches: true, threads: searchThreads };
 /** Searches of streams: small batches of messages, so that what takes long is at fault. */
-const batchLimits: PoolLimits = {
-  ...searchLimits,
-  threads: 1,
-  waiting: 4096,
-  jobMs: 1_000,
-  idleMs: queryLimits.idleMs,
-};
+const batchLimits: PoolLimits = { ...searchLimits, threads: 1, waiting: 4096, jobMs: 1_000 };
+/** What is known of the templates of all files is kept in one thread, as long as it is asked for. */
+const templateLimits: PoolLimits = { ...queryLimits, threads: 1 };
+const templateCrewLimits: CrewLimits = { ...crewLimits, keptThreads: 0 };
 
 /** Where journald keeps its files: on the disk, and in memory until the disk is there or where none is wanted. */
 const hostFolders = ["/var/log/journal", "/run/log/journal"];
@@ -103,12 +85,15 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
   const setup = { roots: rootsOf(dir), directory: dir, readable };
   const startThread = createThreadStarter(setup, tellOnce, ({ search, port }, signal) => {
     // The search ends without help, too.
-    searches.runAside({ id: nextId(), kind: "help", search, port }, signal).catch(() => port.close());
+    pools.searches.runAside({ id: nextId(), kind: "help", search, port }, signal).catch(() => port.close());
   });
-  const queries = createPool(startThread, { ...queryLimits, ...limits });
-  const searches: Pool = createPool(startThread, { ...searchLimits, ...limits });
-  const templates = createPool(startThread, { ...templateLimits, ...limits });
-  const batches = createPool(startThread, { ...batchLimits, ...limits });
+  const { pools, dispose } = createPools(startThread, crewLimits, {
+    queries: { ...queryLimits, ...limits },
+    searches: { ...searchLimits, ...limits },
+    batches: { ...batchLimits, ...limits },
+  });
+  const { queries, searches, batches } = pools;
+  const apart = createPools(startThread, templateCrewLimits, { templates: { ...templateLimits, ...limits } });
   const following = createFollowThread(startThread);
   const searchAll: Grep["matching"] = async (all) => {
     try {
@@ -134,7 +119,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
   ): Promise<Extract<Explored, { what: Q["what"] }>> => {
     const isSearch = question.what !== "context" && question.query.grep !== undefined;
     const job = { id: nextId(), kind: "explore", question } as const;
-    const pool = question.what === "templates" ? templates : isSearch ? searches : queries;
+    const pool = question.what === "templates" ? apart.pools.templates : isSearch ? searches : queries;
     const reply = await pool.run(job, signal);
     if (reply.kind !== "explored") throw new Error(`the journal's thread answered ${reply.kind} to a request`);
     return reply.answer as Extract<Explored, { what: Q["what"] }>;
@@ -183,10 +168,8 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
       matching: searchAll,
     },
     dispose() {
-      queries.dispose();
-      searches.dispose();
-      templates.dispose();
-      batches.dispose();
+      dispose();
+      apart.dispose();
       following.dispose();
     },
   };

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { LogQuery } from "#domain/ports/journal.ts";
-import { createPool, type PoolLimits, type ThreadEvents } from "./pool.ts";
+import { type CrewLimits, createPools, type PoolLimits, type ThreadEvents } from "./pool.ts";
 import type { ThreadRequest } from "./protocol.ts";
 
 const query: LogQuery = {
@@ -21,10 +21,11 @@ const givenUp = (id: number) =>
   ({ kind: "failure", id, failure: { kind: "unavailable", message: "nobody waits" } }) as const;
 const never = new AbortController().signal;
 
-/** A pool whose threads do nothing by themselves, and write down what they are asked. */
-function start(limits: Partial<PoolLimits> = {}) {
+/** Pools whose threads do nothing by themselves, and write down what they are asked. */
+function start({ idleMs = 60_000, keptThreads = 0, ...limits }: Partial<PoolLimits & CrewLimits> = {}) {
   const threads: { readonly events: ThreadEvents; readonly asked: ThreadRequest[]; isEnded: boolean }[] = [];
-  const pool = createPool(
+  const ofPool = { isForSearches: false, threads: 1, waiting: 8, jobMs: 60_000, ...limits };
+  const { pools, dispose } = createPools(
     (events) => {
       const thread = { events, asked: [] as ThreadRequest[], isEnded: false };
       threads.push(thread);
@@ -36,10 +37,11 @@ function start(limits: Partial<PoolLimits> = {}) {
         },
       };
     },
-    { isForSearches: false, threads: 1, waiting: 8, jobMs: 60_000, idleMs: 60_000, keptThreads: 0, ...limits },
+    { idleMs, keptThreads },
+    { pool: ofPool, other: ofPool },
   );
   const asked = (): readonly string[] => threads.flatMap((one) => one.asked.map(({ id, kind }) => `${kind} ${id}`));
-  return { pool, threads, asked };
+  return { ...pools, dispose, threads, asked };
 }
 
 beforeEach(() => void vi.useFakeTimers());
@@ -142,4 +144,36 @@ it("the pool runs a job aside only in a free thread, and cancels it for one that
   threads[0]?.events.onReply(answer(1));
   expect(await Promise.all([first, second, third])).toEqual([answer(1), answer(4), answer(5)]);
   expect(asked()).toEqual(["query 1", "query 2", "cancel 2", "query 4", "query 5"]);
+});
+
+it("a thread that is free does the jobs of any pool, and each pool has its number of them at work", async () => {
+  const { pool, other, threads, asked } = start({ keptThreads: 1 });
+  const first = pool.run(job(1), never);
+  threads[0]?.events.onReply(answer(1));
+  const second = other.run(job(2), never);
+  expect([await first, threads.length]).toEqual([answer(1), 1]);
+  const third = other.run(job(3), never);
+  const fourth = pool.run(job(4), never);
+  expect([threads.length, asked()]).toEqual([2, ["query 1", "query 2", "query 4"]]);
+  threads[1]?.events.onReply(answer(4));
+  expect(asked()).toEqual(["query 1", "query 2", "query 4"]);
+  threads[0]?.events.onReply(answer(2));
+  expect(asked()).toEqual(["query 1", "query 2", "query 3", "query 4"]);
+  threads[0]?.events.onReply(answer(3));
+  expect(await Promise.all([second, third, fourth])).toEqual([answer(2), answer(3), answer(4)]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(threads.map(({ isEnded }) => isEnded).filter(Boolean)).toHaveLength(1);
+});
+
+it("a job aside leaves the only free thread to jobs that are waited for", async () => {
+  const { pool, other, threads } = start();
+  const first = pool.run(job(1), never);
+  threads[0]?.events.onReply(answer(1));
+  await first;
+  const aside = other.runAside(job(2), never);
+  const second = pool.run(job(3), never);
+  expect(threads.map((one) => one.asked.map(({ id }) => id))).toEqual([[1, 3], [2]]);
+  threads[1]?.events.onReply(answer(2));
+  threads[0]?.events.onReply(answer(3));
+  expect(await Promise.all([aside, second])).toEqual([answer(2), answer(3)]);
 });

@@ -119,6 +119,7 @@ type Job = Extract<ThreadRequest, { kind: "query" | "export" | "list" | "explore
 type JobReply = Extract<ThreadReply, { kind: "answer" | "part" | "list" | "explored" | "positions" | "helped" }>;
 
 interface Waiting {
+  readonly pool: PoolState;
   readonly job: Job;
   readonly isAside: boolean;
   readonly resolve: (reply: JobReply) => void;
@@ -137,9 +138,14 @@ interface Lane {
 
 export interface PoolLimits {
   readonly isForSearches: boolean;
+  /** Threads that are at work for it at a time. */
   readonly threads: number;
   readonly waiting: number;
   readonly jobMs: number;
+}
+
+export interface CrewLimits {
+  /** How long a thread stays for which there is nothing to do. */
   readonly idleMs: number;
   /** Threads that stay however long nothing is asked: a new one has to open and learn to know all files. */
   readonly keptThreads: number;
@@ -153,7 +159,6 @@ export interface Pool {
    * @throws JournalUnavailable where there is none.
    */
   readonly runAside: (job: Job, signal: AbortSignal) => Promise<JobReply>;
-  readonly dispose: () => void;
 }
 
 /** How long a thread may take to give up a job; then it is ended, and what it has cached is lost. */
@@ -161,38 +166,45 @@ const giveUpMs = 200;
 
 const callerGone = "the caller has gone";
 
-interface PoolState {
+/** Threads, and the pools whose jobs they do. */
+interface Crew {
   readonly startThread: StartThread;
-  readonly limits: PoolLimits;
+  readonly limits: CrewLimits;
   readonly lanes: Set<Lane>;
-  readonly queue: Waiting[];
+  readonly pools: PoolState[];
   isDisposed: boolean;
 }
 
-function settle(pool: PoolState, lane: Lane): Waiting | undefined {
+interface PoolState {
+  readonly crew: Crew;
+  readonly limits: PoolLimits;
+  readonly queue: Waiting[];
+}
+
+function settle(crew: Crew, lane: Lane): Waiting | undefined {
   const { current } = lane;
   lane.current = undefined;
   lane.isCancelled = false;
   clearTimeout(lane.late);
   clearTimeout(lane.idle);
   lane.idle = setTimeout(() => {
-    if (pool.lanes.size > pool.limits.keptThreads) endLane(pool, lane);
-  }, pool.limits.idleMs);
+    if (crew.lanes.size > crew.limits.keptThreads) endLane(crew, lane);
+  }, crew.limits.idleMs);
   lane.idle.unref();
   return current;
 }
 
-function endLane({ lanes }: PoolState, lane: Lane): void {
+function endLane({ lanes }: Crew, lane: Lane): void {
   clearTimeout(lane.late);
   clearTimeout(lane.idle);
   lanes.delete(lane);
   lane.thread.end();
 }
 
-function cancel(pool: PoolState, lane: Lane, waiting: Waiting): void {
+function cancel(lane: Lane, waiting: Waiting): void {
   lane.isCancelled = true;
   lane.thread.cancel(waiting.job.id);
-  if (lane.isReady) watch(pool, lane, waiting);
+  if (lane.isReady) watch(lane, waiting);
 }
 
 function tooLate({ limits }: PoolState): Error {
@@ -202,37 +214,38 @@ function tooLate({ limits }: PoolState): Error {
 }
 
 /** Ends the job of a thread that has started when its time is over. */
-function watch(pool: PoolState, lane: Lane, waiting: Waiting): void {
+function watch(lane: Lane, waiting: Waiting): void {
+  const { pool } = waiting;
   clearTimeout(lane.late);
   const onLate = (): void => {
     if (lane.isCancelled) {
-      endLane(pool, lane);
-      dispatch(pool);
+      endLane(pool.crew, lane);
+      dispatchAll(pool.crew);
     } else {
       waiting.reject(tooLate(pool));
-      cancel(pool, lane, waiting);
+      cancel(lane, waiting);
     }
   };
   lane.late = setTimeout(onLate, lane.isCancelled ? giveUpMs : pool.limits.jobMs);
   lane.late.unref();
 }
 
-function openLane(pool: PoolState): Lane {
-  const thread = pool.startThread({
+function openLane(crew: Crew): Lane {
+  const thread = crew.startThread({
     onReady() {
       lane.isReady = true;
-      if (lane.current !== undefined) watch(pool, lane, lane.current);
+      if (lane.current !== undefined) watch(lane, lane.current);
     },
     onReply(reply) {
-      const done = settle(pool, lane);
+      const done = settle(crew, lane);
       if (reply.kind === "failure") done?.reject(fromThreadFailure(reply.failure));
       else if (reply.kind !== "entries") done?.resolve(reply);
-      dispatch(pool);
+      dispatchAll(crew);
     },
     onEnd(reason) {
-      settle(pool, lane)?.reject(new Error(`the journal's thread ended: ${reason}`));
-      endLane(pool, lane);
-      if (!pool.isDisposed) dispatch(pool);
+      settle(crew, lane)?.reject(new Error(`the journal's thread ended: ${reason}`));
+      endLane(crew, lane);
+      if (!crew.isDisposed) dispatchAll(crew);
     },
   });
   const lane: Lane = {
@@ -243,58 +256,71 @@ function openLane(pool: PoolState): Lane {
     late: undefined,
     idle: undefined,
   };
-  pool.lanes.add(lane);
+  crew.lanes.add(lane);
   return lane;
 }
 
-function freeLane(pool: PoolState): Lane | undefined {
-  const free = [...pool.lanes].find(({ current }) => current === undefined);
-  return free ?? (pool.lanes.size < pool.limits.threads ? openLane(pool) : undefined);
+/** The threads that are at work for a pool. */
+const lanesOf = (pool: PoolState): readonly Lane[] =>
+  [...pool.crew.lanes].filter(({ current }) => current?.pool === pool);
+
+/** @param isAside leaves the last free thread, which knows the files, to jobs that somebody waits for. */
+function freeLane(pool: PoolState, isAside: boolean): Lane | undefined {
+  const { crew, limits } = pool;
+  if (lanesOf(pool).length >= limits.threads) return undefined;
+  const free = [...crew.lanes].filter(({ current }) => current === undefined);
+  return isAside && free.length === 1 ? openLane(crew) : (free[0] ?? openLane(crew));
 }
 
-function begin(pool: PoolState, lane: Lane, waiting: Waiting): void {
+function begin(lane: Lane, waiting: Waiting): void {
   clearTimeout(lane.idle);
   lane.current = waiting;
   lane.thread.send(waiting.job);
-  if (lane.isReady) watch(pool, lane, waiting);
+  if (lane.isReady) watch(lane, waiting);
+}
+
+function dispatchAll({ pools }: Crew): void {
+  for (const pool of pools) dispatch(pool);
 }
 
 function dispatch(pool: PoolState): void {
   while (pool.queue.length > 0) {
-    const lane = freeLane(pool);
+    const lane = freeLane(pool, false);
     const waiting = lane === undefined ? undefined : pool.queue.shift();
     if (lane === undefined || waiting === undefined) break;
-    begin(pool, lane, waiting);
+    begin(lane, waiting);
   }
-  const givingUp = [...pool.lanes].filter(({ isCancelled }) => isCancelled).length;
+  const lanes = lanesOf(pool);
+  const givingUp = lanes.filter(({ isCancelled }) => isCancelled).length;
   const wanted = Math.max(0, pool.queue.length - givingUp);
-  const aside = [...pool.lanes].flatMap(({ current, isCancelled }) =>
+  const aside = lanes.flatMap(({ current, isCancelled }) =>
     current?.isAside === true && !isCancelled ? [current] : [],
   );
-  for (const waiting of aside.slice(0, wanted)) abandon(pool, waiting, "others wait for the thread");
+  for (const waiting of aside.slice(0, wanted)) abandon(waiting, "others wait for the thread");
 }
 
-function abandon(pool: PoolState, waiting: Waiting, why: string): void {
+function abandon(waiting: Waiting, why: string): void {
+  const { queue, crew } = waiting.pool;
   waiting.reject(new JournalUnavailable(why));
-  const index = pool.queue.indexOf(waiting);
-  if (index >= 0) pool.queue.splice(index, 1);
-  const lane = [...pool.lanes].find(({ current }) => current === waiting);
-  if (lane !== undefined) cancel(pool, lane, waiting);
+  const index = queue.indexOf(waiting);
+  if (index >= 0) queue.splice(index, 1);
+  const lane = [...crew.lanes].find(({ current }) => current === waiting);
+  if (lane !== undefined) cancel(lane, waiting);
 }
 
-/** Threads that take one job at a time; they are started when they are needed. */
-export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
-  const pool: PoolState = { startThread, limits, lanes: new Set(), queue: [], isDisposed: false };
+function addPool(crew: Crew, limits: PoolLimits): Pool {
+  const pool: PoolState = { crew, limits, queue: [] };
+  crew.pools.push(pool);
   /** @param place has the job begin, or wait. */
   const start = (
     { job, isAside, signal }: Pick<Waiting, "job" | "isAside"> & { readonly signal: AbortSignal },
     place: (waiting: Waiting) => void,
   ): Promise<JobReply> => {
-    if (pool.isDisposed) return Promise.reject(new JournalUnavailable("the service is stopping"));
+    if (crew.isDisposed) return Promise.reject(new JournalUnavailable("the service is stopping"));
     if (signal.aborted) return Promise.reject(new JournalUnavailable(callerGone));
     const { promise, resolve, reject } = Promise.withResolvers<JobReply>();
-    const waiting: Waiting = { job, isAside, resolve, reject };
-    const onAbort = (): void => abandon(pool, waiting, callerGone);
+    const waiting: Waiting = { pool, job, isAside, resolve, reject };
+    const onAbort = (): void => abandon(waiting, callerGone);
     signal.addEventListener("abort", onAbort, { once: true });
     place(waiting);
     return promise.finally(() => signal.removeEventListener("abort", onAbort));
@@ -311,14 +337,31 @@ export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
       }),
     runAside: (job, signal) =>
       start({ job, isAside: true, signal }, (waiting) => {
-        const lane = pool.queue.length === 0 ? freeLane(pool) : undefined;
+        const lane = pool.queue.length === 0 ? freeLane(pool, true) : undefined;
         if (lane === undefined) waiting.reject(new JournalUnavailable("no thread is free"));
-        else begin(pool, lane, waiting);
+        else begin(lane, waiting);
       }),
+  };
+}
+
+/**
+ * Threads that take one job at a time; they are started when they are needed.
+ * @returns pools, each with so many of the threads at most: one that is free does the jobs of any.
+ */
+export function createPools<K extends string>(
+  startThread: StartThread,
+  limits: CrewLimits,
+  ofPools: Readonly<Record<K, PoolLimits>>,
+): { readonly pools: Readonly<Record<K, Pool>>; readonly dispose: () => void } {
+  const crew: Crew = { startThread, limits, lanes: new Set(), pools: [], isDisposed: false };
+  const names = Object.keys(ofPools) as K[];
+  return {
+    pools: Object.fromEntries(names.map((name) => [name, addPool(crew, ofPools[name])])) as Record<K, Pool>,
     dispose() {
-      pool.isDisposed = true;
-      for (const waiting of pool.queue.splice(0)) waiting.reject(new JournalUnavailable("the service is stopping"));
-      for (const lane of [...pool.lanes]) endLane(pool, lane);
+      crew.isDisposed = true;
+      for (const { queue } of crew.pools)
+        for (const waiting of queue.splice(0)) waiting.reject(new JournalUnavailable("the service is stopping"));
+      for (const lane of [...crew.lanes]) endLane(crew, lane);
     },
   };
 }
