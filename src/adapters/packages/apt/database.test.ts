@@ -3,6 +3,8 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { PresentPackage } from "#domain/ports/packages.ts";
 import { dpkgEntry } from "../../../../test/ports/support/dpkg.ts";
@@ -56,6 +58,26 @@ const entry = (changes: Partial<DpkgEntry> = {}): DpkgEntry => ({
 });
 
 describe("dpkg's status file", () => {
+  it("is not kept in memory by what was read of it", () => {
+    setFlagsFromString("--expose-gc");
+    const collect: unknown = runInNewContext("gc");
+    if (typeof collect !== "function") throw new Error("cannot collect garbage: V8 has no gc here");
+    const used = (): number => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const describedBytes = 3 * 1024 * 1024;
+    const read = () =>
+      parseStatusFile(
+        `Package: ${"long-name".repeat(4)}\nStatus: install ok half-configured\nArchitecture: an-architecture-of-its-own\nVersion: 1:2.3.4-5+deb12u6~bpo\nDescription: ${"x".repeat(describedBytes)}\n`,
+      );
+    read();
+    const before = used();
+    const entries = Array.from({ length: 10 }, read).flat();
+    expect(used() - before).toBeLessThan(2 * describedBytes);
+    expect(entries.map(({ version }) => version)).toEqual(Array.from({ length: 10 }, () => "1:2.3.4-5+deb12u6~bpo"));
+  });
+
   it("is read", () => {
     expect(parseStatusFile(text)).toEqual([
       entry({ flag: "reinstreq", state: "half-installed" }),

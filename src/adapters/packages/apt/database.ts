@@ -4,6 +4,7 @@ import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { InstalledPackage, PresentPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
+import { copyOf } from "../common/record-store.ts";
 import { fieldOf, parseStanzas } from "./deb822.ts";
 import type { AptPaths } from "./words.ts";
 
@@ -23,12 +24,12 @@ export interface DpkgEntry {
 
 function parseStanza(stanza: string): DpkgEntry | undefined {
   const name = fieldOf(stanza, "Package");
-  const [want = "", flag = "", state = ""] = fieldOf(stanza, "Status").split(/\s+/);
+  const [want = "", flag = "", state = ""] = copyOf(fieldOf(stanza, "Status")).split(/\s+/);
   if (name === "" || state === "") return undefined;
   return {
-    name,
-    version: fieldOf(stanza, "Version"),
-    architecture: fieldOf(stanza, "Architecture"),
+    name: copyOf(name),
+    version: copyOf(fieldOf(stanza, "Version")),
+    architecture: copyOf(fieldOf(stanza, "Architecture")),
     isMultiArchSame: fieldOf(stanza, "Multi-Arch") === "same",
     want,
     flag,
