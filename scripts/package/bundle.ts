@@ -130,6 +130,20 @@ const ownRequire: Plugin = {
   },
 };
 
+/** Node keeps a source in two bytes a character where one of them needs two. The bundler escapes those in strings, not in expressions. */
+const oneByte: Plugin = {
+  name: "one-byte",
+  setup(build) {
+    build.onEnd(({ metafile }) => {
+      for (const path of Object.keys(metafile?.outputs ?? {})) {
+        const [found] = /[^\0-\xff].*/.exec(readFileSync(join(root, path), "utf8")) ?? [];
+        if (found !== undefined)
+          throw new Error(`cannot bundle: in ${path} escape ${JSON.stringify(found.slice(0, 80))}`);
+      }
+    });
+  },
+};
+
 /** All outputs are in one folder, so what stands beside a source has to be looked for from there. */
 const besideTheOutput = (place: Place): Plugin => ({
   name: "beside-the-output",
@@ -182,7 +196,7 @@ const optionsOf = (version: string, place: Place) =>
     minifyWhitespace: true,
     metafile: true,
     logLevel: "warning",
-    plugins: [besideTheOutput(place), ownRequire, namesOnDemand, modulesOfNode],
+    plugins: [besideTheOutput(place), ownRequire, namesOnDemand, modulesOfNode, oneByte],
   }) satisfies BuildOptions;
 
 /**

@@ -36,8 +36,8 @@ function withoutPieces(text: string, secrets: readonly string[]): string {
 }
 
 const patterns: readonly (readonly [RegExp, string])[] = [
-  [/[^\s"'`,;:=]*[*•]{2,}[^\s"'`,;]*/g, redacted],
-  [/\b[\w-]{2,}(?:\.{3,}|…)[\w-]+/g, redacted],
+  [/[^\s"'`,;:=]*[*\u2022]{2,}[^\s"'`,;]*/g, redacted],
+  [/\b[\w-]{2,}(?:\.{3,}|\u2026)[\w-]+/g, redacted],
   [/\b(bearer|basic)\s+[\w.~+/=-]{4,}/gi, `$1 ${redacted}`],
   [/\b((?:x-(?:goog-)?)?api[-_ ]?key|authorization|key|token)(["']?\s*[=:]\s*["']?)[\w.~+/-]{8,}/gi, `$1$2${redacted}`],
   [/\b(?:sk|pk|rk)-[\w-]{8,}|\bAIza[\w-]{16,}/g, redacted],

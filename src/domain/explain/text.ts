@@ -54,8 +54,8 @@ export function beginningOf(text: string, most: number = usualChars): readonly s
 }
 
 /** Line numbers in square brackets: `[L3]`, `[L3, L7]`, `[L3-L5]`, `[L3][7]`. */
-const group = /\[(L[L0-9 ,;–-]{1,200})\]/gi;
-const item = /L?([0-9]{1,4})(?:\s?[–-]\s?L?([0-9]{1,4}))?/gi;
+const group = /\[(L[L0-9 ,;\u2013-]{1,200})\]/gi;
+const item = /L?([0-9]{1,4})(?:\s?[\u2013-]\s?L?([0-9]{1,4}))?/gi;
 
 /** The lines that a text cites, first and last of each range. */
 function* citations(text: string): Generator<readonly [first: number, last: number]> {
