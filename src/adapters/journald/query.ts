@@ -243,21 +243,27 @@ function reversed(entries: readonly Part[], ending: Part): readonly Part[] {
   ];
 }
 
+/** A window that ends so long ago at most ends now: its end is the moment at which it was asked for. */
+const recentMicros = 60_000_000;
+
 /**
  * Whether entries are worth keeping as they are written. The newest ones are asked for again and again, and those of a filter
  * stand far apart, so that reading them takes most of the time. A page after another one is not asked for again.
  */
-function isRepeated({ until, cursor, units, priority, identifier, uid, boot, grep }: LogQuery): boolean {
-  const filters = [units, priority, identifier, uid, boot, grep];
-  return cursor === undefined && (until === Infinity || filters.some((filter) => filter !== undefined));
+export function isRepeated(query: LogQuery, nowMs: number): boolean {
+  const { until, cursor, units, priority, identifier, uid, boot, grep } = query;
+  const isNewest = until >= nowMs * 1000 - recentMicros;
+  return cursor === undefined && (isNewest || [units, priority, identifier, uid, boot, grep].some(isGiven));
 }
+
+const isGiven = (filter: unknown): boolean => filter !== undefined;
 
 /** Writes entries in the order in which they are found: where not all have room, the last ones are left out. */
 function createPage({ page, write }: Renderer, query: LogQuery, isForward: boolean) {
   const isReversed = query.order === "asc" && !isForward;
   const options: WriteOptions = {
     from: query.entry?.offset ?? 0,
-    isRepeated: isRepeated(query),
+    isRepeated: isRepeated(query, Date.now()),
     fields: query.fields,
   };
   const entries: Part[] = [];
