@@ -1,4 +1,4 @@
-import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
+import { EventSourceParserStream } from "eventsource-parser/stream";
 import { type ChatAnswer, ChatDelta, type ChatInput } from "#contract/connectors.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
@@ -21,7 +21,9 @@ export type ChatEvent =
   | { readonly event: "done"; readonly answer: ChatAnswer };
 
 /** The server-sent events of an answer without comments, which keep the connection alive. */
-export async function* eventsIn(body: ReadableStream<BufferSource>): AsyncGenerator<EventSourceMessage> {
+export async function* eventsIn(
+  body: ReadableStream<BufferSource>,
+): AsyncGenerator<{ readonly event?: string | undefined; readonly data: string }> {
   const reader = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream()).getReader();
   try {
     for (;;) {
