@@ -1,8 +1,10 @@
+import type { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { operations } from "#contract/index.ts";
 import { scopes } from "#contract/scopes.ts";
 import { isTool } from "#transports/mcp/tools.ts";
-import { send, startTestService, type TestService } from "./harness.ts";
+import { createFakeUnits } from "../fakes/units.ts";
+import { messageOf, send, startTestService, type TestService } from "./harness.ts";
 import { type McpResult, mcpClient, revisions } from "./mcp-client.ts";
 
 const errorOf = ({ structuredContent }: McpResult) =>
@@ -136,14 +138,71 @@ describe.each(revisions)("MCP of %s", (_, revision) => {
   });
 });
 
+const headers = { accept: "application/json, text/event-stream" };
+
 describe("the endpoint of MCP", () => {
   it("refuses a caller without a key, an unknown set and an unknown parameter", async () => {
     const service = await startTestService();
     const post = (path: string, key?: string) =>
-      send(service, { method: "POST", path, body: { jsonrpc: "2.0", id: 1, method: "ping" }, ...(key && { key }) });
+      send(service, {
+        method: "POST",
+        path,
+        headers,
+        body: { jsonrpc: "2.0", id: 1, method: "ping" },
+        ...(key && { key }),
+      });
     expect((await post("/api/v1/mcp")).status).toBe(401);
     expect((await post("/api/v1/mcp?toolsets=nothing", service.admin)).status).toBe(400);
     expect((await post("/api/v1/mcp?tools=all", service.admin)).status).toBe(400);
+    expect((await post("/api/v1/mcp?toolsets=all&toolsets=health", service.admin)).status).toBe(200);
+    await service.app.close();
+  });
+
+  it("refuses a batch, of which each call would be one more than the limits of the key allow", async () => {
+    const service = await startTestService();
+    const body = [1, 2].map((id) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "getSystemInfo" } }));
+    const reply = await send(service, { method: "POST", path: "/api/v1/mcp", key: service.admin, headers, body });
+    expect(reply.status).toBe(400);
+    expect(messageOf(reply)).toBe("cannot accept a batch: send each message in a request of its own");
+    await service.app.close();
+  });
+
+  it("answers a notification without a body, and what is nested too deep with an error of the protocol", async () => {
+    const service = await startTestService();
+    const post = (text: string) =>
+      send(service, { method: "POST", path: "/api/v1/mcp", key: service.admin, headers, text });
+    const told = await post('{"jsonrpc":"2.0","method":"notifications/initialized"}');
+    expect([told.status, told.text]).toEqual([202, ""]);
+    const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+    const given = `{"name":"getService","arguments":{"name":${deep}}}`;
+    const { status, text } = await post(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":${given}}`);
+    expect([status, text]).toEqual([200, expect.stringContaining('"id":7')]);
+    await service.app.close();
+  });
+
+  it("lets a call take longer than a connection may be idle", async () => {
+    const units = createFakeUnits([{ name: "cron.service" }]);
+    const { promise: begun, resolve: begins } = Promise.withResolvers<void>();
+    const { promise: over, resolve: end } = Promise.withResolvers<void>();
+    const restart: typeof units.restart = async (name, signal) => {
+      begins();
+      await over;
+      return units.restart(name, signal);
+    };
+    const service = await startTestService({ units: { ...units, restart } });
+    const sockets: Socket[] = [];
+    service.app.server.on("connection", (socket: Socket) => sockets.push(socket));
+    const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+    const params = { name: "restartService", arguments: { name: "cron" } };
+    const answer = fetch(`${url}/api/v1/mcp`, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json", "x-api-key": service.admin },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+    });
+    await begun;
+    expect(sockets.map(({ timeout }) => timeout)).toEqual([0]);
+    end();
+    expect(await (await answer).text()).toContain("cron.service restarted");
     await service.app.close();
   });
 

@@ -70,7 +70,7 @@ export function addLifecycle(app: FastifyInstance, steps: LifecycleSteps): void 
   // Hooks for each route: looking up the route of a request costs more than admitting it.
   app.addHook("onRoute", (route) => {
     paths.add(route);
-    const { audit: audited } = route.config ?? {};
+    const { audit: audited, takesLong = audited?.operation.takesLong } = route.config ?? {};
     const isPost = route.method === "POST";
     const isMutation = audited !== undefined && audited.operation.effect !== "read";
 
@@ -79,7 +79,7 @@ export function addLifecycle(app: FastifyInstance, steps: LifecycleSteps): void 
     // Before admission, so that its errors say it too.
     route.onRequest = deprecation === undefined ? entering : [announceDeprecation(deprecation), entering];
     // First: the request may wait for the answer to an earlier one with the same idempotency key.
-    if (audited?.operation.takesLong) route.preValidation = allowSilence;
+    if (takesLong) route.preValidation = allowSilence;
     // After admission: only admitted requests get the answer of an earlier one.
     // Windows hold back what is done anew.
     const holding = isMutation ? [windows.hold] : [];

@@ -54,6 +54,8 @@ declare module "fastify" {
     /** Where it depends on the request; undefined where the path does not exist for it. */
     routeOf?: (request: FastifyRequest) => Pick<FastifyContextConfig, "access" | "endpoint"> | undefined;
     endpoint?: string;
+    /** Whether its answers may begin later than a connection may be idle; that of its operation unless given. */
+    takesLong?: true;
     audit?: { readonly name: string; readonly operation: Operation };
   }
   interface FastifyRequest {

@@ -163,14 +163,16 @@ export function addMcp(ports: McpPorts): void {
     const handler = sdk.createMcpHandler(factory, {
       onerror: (error) => log.debug({ err: error }, "a request of an MCP client was refused"),
     });
-    return (request: Request, body: unknown) => handler.fetch(request, { parsedBody: body });
+    // Without a body of its own: the SDK would read that of a copy, of which nobody knows whose it is.
+    return (request: Request, body: unknown) => handler.fetch(request, { parsedBody: body ?? null });
   };
 
   const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { caller } = request.record;
     if (caller === undefined) throw new Error("cannot serve a caller who is not known");
-    const { toolsets = "default", ...others } = request.query as Readonly<Record<string, string>>;
-    const rows = inToolsets(all, toolsets);
+    const { toolsets = "default", ...others } = request.query as Readonly<Record<string, string | string[]>>;
+    // Given twice, it is a list.
+    const rows = inToolsets(all, toolsets.toString());
     const [unknown] = Object.keys(others);
     if (unknown !== undefined) throw new DomainError("VALIDATION_ERROR", `there is no parameter ${unknown} (toolsets)`);
     if (rows === undefined) {
@@ -179,6 +181,12 @@ export function addMcp(ports: McpPorts): void {
         field: "toolsets",
       });
     }
+    // The request was counted once against the limits of the key, and a batch would be many calls.
+    if (Array.isArray(request.body))
+      throw new DomainError("VALIDATION_ERROR", "cannot accept a batch: send each message in a request of its own", {
+        field: "body",
+        issue: "Must be one message",
+      });
     const gone = new AbortController();
     reply.raw.once("close", () => gone.abort());
     handling ??= load();
@@ -189,7 +197,6 @@ export function addMcp(ports: McpPorts): void {
       method: request.method,
       headers,
       signal: gone.signal,
-      ...(request.method === "POST" && { body: JSON.stringify(request.body ?? null) }),
     });
     askedBy.set(asWeb, { request, caller, rows });
     const answer = await (await handling)(asWeb, request.body);
@@ -198,12 +205,12 @@ export function addMcp(ports: McpPorts): void {
       const value = answer.headers.get(name);
       if (value !== null) reply.header(name, value);
     }
-    return reply.send(answer.body === null ? null : answer.body);
+    return reply.send(answer.body ?? undefined);
   };
   app.route({
     method: ["GET", "POST", "DELETE"],
     url: mcpPath,
-    config: { access: { scope: "self" }, endpoint: mcpPath },
+    config: { access: { scope: "self" }, endpoint: mcpPath, takesLong: true },
     handler: serve,
   });
 }
