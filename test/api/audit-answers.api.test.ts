@@ -100,10 +100,16 @@ describe("the audit log verifies after", () => {
     },
   );
 
+  const tool = JSON.stringify({
+    ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
+    params: { name: "restartService", arguments: { name: "cron" } },
+  });
+  const toolHeaders = `Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n`;
   it.each([
-    ["a mutation", "POST /api/v1/system/services/cron/restart"],
-    ["a read that changes something", "GET /api/v1/updates/check?refresh=true"],
-  ])("%s whose client has gone before it is done", async (_, line) => {
+    ["a mutation", "POST /api/v1/system/services/cron/restart", "\r\n"],
+    ["a read that changes something", "GET /api/v1/updates/check?refresh=true", "\r\n"],
+    ["a tool call", "POST /api/v1/mcp", `${toolHeaders}Content-Length: ${tool.length}\r\n\r\n${tool}`],
+  ])("%s whose client has gone before it is done", async (_, line, rest) => {
     const { promise: begun, resolve: begins } = Promise.withResolvers<void>();
     const { promise: over, resolve: end } = Promise.withResolvers<void>();
     const units = createFakeUnits([{ name: "cron.service" }]);
@@ -125,7 +131,7 @@ describe("the audit log verifies after", () => {
       audited.service.app.server.once("connection", (socket: Socket) => socket.once("close", resolve));
     });
     const connection = openRaw(audited.port);
-    connection.send(`${line} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${audited.service.admin}\r\n\r\n`);
+    connection.send(`${line} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${audited.service.admin}\r\n${rest}`);
     await begun;
     connection.socket.resetAndDestroy();
     await closed;

@@ -82,6 +82,7 @@ function createServer(ports: HttpPorts, shutdown: AbortSignal) {
     authenticate: keyring.authenticate,
     identify: keyring.identify,
     sessions: access.sessions,
+    hasEnded: access.hasEnded,
     cookies: createSessionCookies(base),
     certificates,
     localPeers,

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { describe, expect, it } from "vitest";
 import type { Caller } from "#contract/operation.ts";
 import { createAdmission } from "./admission.ts";
+import { relayFor } from "./relayed.ts";
 import { createRequestRecord } from "./request-record.ts";
 import { createSessionCookies } from "./sessions.ts";
 
@@ -13,6 +14,7 @@ const { admit } = createAdmission({
   identify: () => ({ keyId: "k", caller: certified }),
   cookies: createSessionCookies(""),
   sessions: { authenticate: () => undefined, redeemTicket: () => undefined },
+  hasEnded: ({ keyId }) => keyId === "revoked",
   certificates: { of: () => ({ sha256: "0", validTo: 0 }), isOutdated: () => false },
   localPeers: { of: () => undefined },
   takeBudget: undefined,
@@ -36,5 +38,18 @@ describe("a client certificate", () => {
   it("is not accepted from a page of another origin", () => {
     expect(() => callerOf("https://console.example.org", {})).toThrow("invalid or missing API key");
     expect(callerOf("https://console.example.org", { "x-api-key": "good" })).toBe(caller);
+  });
+});
+
+describe("a call that is relayed", () => {
+  it.each([
+    ["k", "n"],
+    ["revoked", "the credential expired or was revoked after the call began"],
+  ])("for the key %s is admitted without a credential of its own, unless that has ended", async (keyId, said) => {
+    const via = { transport: "mcp", client: "probe" } as const;
+    const relayed = { caller: { ...caller, keyId, keyName: "n", via }, signal: new AbortController().signal };
+    const request = { headers: {}, query: {}, raw: {}, record: createRequestRecord() } as unknown as FastifyRequest;
+    const admitted = relayFor(relayed, () => Promise.resolve(admit(request, {} as FastifyReply, undefined)?.keyName));
+    expect(await admitted.catch((error: Error) => error.message)).toBe(said);
   });
 });

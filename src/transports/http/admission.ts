@@ -13,7 +13,7 @@ import { addressGroup } from "./address.ts";
 import { isLocalPeer, isRelayed } from "./guard.ts";
 import { setLimitHeaders } from "./limit-headers.ts";
 import type { LocalPeers } from "./local-peers.ts";
-import { relayedCaller } from "./relayed.ts";
+import { relayedCall } from "./relayed.ts";
 import { type PresentedSession, requireOwnPage, type SessionCookies } from "./sessions.ts";
 import type { ClientCertificates } from "./tls.ts";
 
@@ -34,6 +34,8 @@ export interface AdmissionPorts {
   readonly authenticate: Keyring["authenticate"];
   readonly identify: Keyring["identify"];
   readonly sessions: Pick<Sessions, "authenticate" | "redeemTicket">;
+  /** Whether a credential has expired or been revoked since it was accepted. */
+  readonly hasEnded: (caller: Caller) => boolean;
   readonly cookies: SessionCookies;
   readonly certificates: Pick<ClientCertificates, "of" | "isOutdated">;
   readonly localPeers: Pick<LocalPeers, "of">;
@@ -137,6 +139,14 @@ function needsNoKey(
   return metricsPublic === "always" || isLocalPeer(request.raw);
 }
 
+/** For whom a call is relayed, perhaps minutes after its request was admitted. @throws DomainError `UNAUTHORIZED` */
+function relayedCaller(hasEnded: AdmissionPorts["hasEnded"]): Caller | undefined {
+  const { caller } = relayedCall() ?? {};
+  if (caller !== undefined && hasEnded(caller))
+    throw new DomainError("UNAUTHORIZED", "the credential expired or was revoked after the call began");
+  return caller;
+}
+
 export type Logins = ReturnType<typeof createAdmission>["login"];
 
 /**
@@ -219,7 +229,7 @@ export function createAdmission(ports: AdmissionPorts) {
 
   const admit = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): Caller | undefined => {
     if (needsNoKey(request, access, metricsPublic)) return undefined;
-    const caller = relayedCaller() ?? identified(request, reply, access);
+    const caller = relayedCaller(ports.hasEnded) ?? identified(request, reply, access);
     request.record.caller = caller;
     if (access !== undefined) checkScopes(caller, access, request, ports.mayPropose);
     return caller;

@@ -20,6 +20,7 @@ import type { LocalPeers } from "./local-peers.ts";
 import { beginTrace } from "./outcome.ts";
 import { type PathIndex, pathOf } from "./path-methods.ts";
 import { protectiveHeaders } from "./raw-reply.ts";
+import { endWithClient } from "./relayed.ts";
 
 export interface EntrancePorts {
   /** @throws DomainError to refuse. */
@@ -91,6 +92,7 @@ export function createEntrance(ports: EntrancePorts) {
         reply.raw.on("close", () => {
           if (!reply.raw.writableFinished) void abandoned(request, reply);
         });
+        endWithClient(reply.raw);
         try {
           enter(request, reply, found?.access);
           if (found === undefined) throw pathError(request) ?? pathNotFound(request, paths);

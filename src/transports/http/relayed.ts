@@ -1,18 +1,35 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { ServerResponse } from "node:http";
 import type { Caller } from "#contract/operation.ts";
 
-const relayed = new AsyncLocalStorage<Caller>();
+/** A call that another transport makes for a caller whom this service has admitted there. */
+export interface Relayed {
+  readonly caller: Caller;
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal;
+}
 
-/**
- * Makes a call for a caller whom this service has admitted to another transport, and whose request was counted there. Everything else is
- * decided for the call as for any other.
- */
-export const relayFor = <T>(caller: Caller, call: () => PromiseLike<T>): Promise<T> =>
-  relayed.run(caller, async () => {
+const current = new AsyncLocalStorage<Relayed>();
+
+/** Makes a call for a caller whose request was counted already. Everything else is decided for the call as for any other. */
+export const relayFor = <T>(relayed: Relayed, call: () => PromiseLike<T>): Promise<T> =>
+  current.run(relayed, async () => {
     // An injected request begins when its answer is waited for.
     const answer = await call();
     return answer;
   });
 
-/** For whom the call is relayed; undefined for a request that came over a connection. */
-export const relayedCaller = (): Caller | undefined => relayed.getStore();
+/** Undefined for a request that came over a connection. */
+export const relayedCall = (): Relayed | undefined => current.getStore();
+
+/** Ends the answer to a relayed call when the client has gone, as the end of a connection would. */
+export function endWithClient(answer: ServerResponse): void {
+  const { signal } = relayedCall() ?? {};
+  if (signal === undefined) return;
+  const end = (): void => {
+    answer.destroy();
+  };
+  if (signal.aborted) end();
+  signal.addEventListener("abort", end, { once: true });
+  answer.once("close", () => signal.removeEventListener("abort", end));
+}

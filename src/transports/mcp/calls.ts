@@ -21,7 +21,7 @@ export type Arguments = Readonly<Record<string, unknown>>;
 /** The way in of every request, for a caller who is admitted already. */
 export interface Server {
   readonly app: Pick<FastifyInstance, "inject">;
-  readonly relay: <T>(caller: Caller, call: () => PromiseLike<T>) => Promise<T>;
+  readonly relay: <T>(origin: Pick<Origin, "caller" | "signal">, call: () => PromiseLike<T>) => Promise<T>;
 }
 
 /** Who calls by which way: the admitted caller and its address. */
@@ -80,9 +80,8 @@ const headerOf = (header: string, value: unknown): Record<string, string> =>
  */
 export async function call({ app, relay }: Server, row: ToolRow, given: Arguments, origin: Origin): Promise<Answer> {
   const { url, method, members } = requestOf(row, given);
-  const { caller, address, signal } = origin;
   const isMutation = row.operation.effect !== "read";
-  const response = await relay(caller, () =>
+  const response = await relay(origin, () =>
     app.inject({
       method,
       url,
@@ -93,8 +92,7 @@ export async function call({ app, relay }: Server, row: ToolRow, given: Argument
         ...(row.operation.outlives && { prefer: "respond-async" }),
       },
       ...(method !== "GET" && row.operation.body !== undefined && { payload: members }),
-      remoteAddress: address,
-      signal,
+      remoteAddress: origin.address,
     }),
   );
   const answer: unknown = response.body === "" ? {} : response.json();
