@@ -1,5 +1,6 @@
 import { isRecord } from "#kernel/values.ts";
 import type { Answer, Arguments } from "./calls.ts";
+import { cleanText } from "./text.ts";
 
 const most = 100;
 
@@ -22,7 +23,8 @@ export async function completionsOf(
   const entries: unknown = status < 400 ? body[source.list] : [];
   const all = (Array.isArray(entries) ? entries : []).flatMap((entry): string[] => {
     const found = isRecord(entry) ? entry[source.member] : undefined;
-    return typeof found === "string" && found.startsWith(value) ? [found] : [];
+    // What would have to be cleaned is no name that could be sent back.
+    return typeof found === "string" && found.startsWith(value) && cleanText(found) === found ? [found] : [];
   });
   return { values: all.slice(0, most), total: all.length, hasMore: all.length > most };
 }

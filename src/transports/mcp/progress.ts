@@ -1,18 +1,27 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { isRecord } from "#kernel/values.ts";
 import type { Answer, Arguments } from "./calls.ts";
+import { cleanText } from "./text.ts";
 
 const acceptedStatus = 202;
 const wait = "10s";
 const atWork = new Set(["queued", "running"]);
 
-/** What a client that wants progress is told of an operation. */
-function notificationOf(token: string | number, { progress, status }: Record<string, unknown>) {
+const total = 100;
+
+/** What a client that wants progress is told of an operation. @param last what it was told before: the protocol demands more each time. */
+function notificationOf(
+  token: string | number,
+  { progress, status }: Record<string, unknown>,
+  last: number | undefined,
+) {
   const { percent, step } = isRecord(progress) ? progress : {};
   const text = [status, step].filter((each) => typeof each === "string" && each !== "").join(": ");
+  const known = typeof percent === "number" ? percent : 0;
+  const told = last === undefined ? known : Math.max(known, last + (total - last) / 1000);
   return {
     method: "notifications/progress",
-    params: { progressToken: token, progress: typeof percent === "number" ? percent : 0, total: 100, message: text },
+    params: { progressToken: token, progress: told, total, message: cleanText(text) },
   };
 }
 
@@ -28,9 +37,12 @@ export async function followed(
   const token = mcpReq._meta?.progressToken;
   const { id } = begun.body;
   let last = begun;
+  let told: number | undefined;
   if (token === undefined || begun.status !== acceptedStatus || !atWork.has(String(begun.body["status"]))) return begun;
   while (atWork.has(String(last.body["status"])) && !mcpReq.signal.aborted) {
-    await mcpReq.notify(notificationOf(token, last.body));
+    const notification = notificationOf(token, last.body, told);
+    told = notification.params.progress;
+    await mcpReq.notify(notification);
     const next = await read({ id, wait });
     if (next.status >= 400) return next;
     last = next;
