@@ -55,6 +55,13 @@ describe.each(revisions)("MCP of %s", (_, revision) => {
     for (const name of ["..", ".", ""])
       expect(errorOf(await call("getService", { name })).code).toBe("VALIDATION_ERROR");
     expect(errorOf(await call("getService", { name: "../../health" })).code).toMatch(/VALIDATION_ERROR|NOT_FOUND/);
+    for (const name of ["\ud800", { a: 1 }, ["cron"], null])
+      expect(errorOf(await call("getService", { name })).details).toMatchObject({ field: "name" });
+    expect((await call("listServices", { state: null })).isError).toBeUndefined();
+    expect(errorOf(await call("stopService", { name: "cron", plan_token: "mine" }))).toMatchObject({
+      message: "cannot accept plan_token: must be the plan_token of a dry run",
+      details: { field: "plan_token" },
+    });
     await expect(call("createKey", { name: "mine", scopes: ["admin"] })).rejects.toThrow("there is no tool createKey");
   });
 
@@ -87,8 +94,13 @@ describe.each(revisions)("MCP of %s", (_, revision) => {
 
   it("parks what the key may only propose, with the address at which a person decides", async () => {
     const { call } = await open(["propose:services:restart"]);
-    const { structuredContent } = await call("restartService", { name: "cron", stated_reason: "it hangs" });
-    expect(structuredContent).toMatchObject({ status: "pending", reason: "it hangs" });
+    const stated = { stated_reason: " hängt seit\u202e 8 Uhr:\n重启 " };
+    const { structuredContent } = await call("restartService", { name: "cron", ...stated });
+    expect(structuredContent).toMatchObject({ status: "pending", reason: "hängt seit 8 Uhr: 重启" });
+    expect(service.audit.entries.at(-1)?.target).toMatchObject({ stated_reason: "hängt seit 8 Uhr: 重启" });
+    expect(errorOf(await call("restartService", { name: "cron", stated_reason: 7 })).message).toContain(
+      "stated_reason",
+    );
     expect(structuredContent?.["url"]).toBe(`/console/approvals?id=${String(structuredContent?.["id"])}`);
     expect(service.units.actions).toEqual([]);
   });
@@ -112,7 +124,8 @@ describe.each(revisions)("MCP of %s", (_, revision) => {
     const read = await client.readResource({ uri: "steward://checks/plain" });
     expect(JSON.stringify(read.contents)).toContain("plain");
     await expect(client.readResource({ uri: "steward://checks/nothing" })).rejects.toThrow();
-    await expect(client.readResource({ uri: "file:///etc/shadow" })).rejects.toThrow("there is no resource");
+    for (const uri of ["file:///etc/shadow", "steward://services/..", "steward://services/%zz"])
+      await expect(client.readResource({ uri })).rejects.toThrow("there is no resource");
     const { prompts } = await client.listPrompts();
     expect(prompts.map(({ name }) => name)).toEqual(["diagnose-unit", "what-changed", "review-updates"]);
     const prompt = await client.getPrompt({ name: "diagnose-unit", arguments: { unit: "cron.service" } });

@@ -4,6 +4,7 @@ import { type ErrorCode, errorStatus } from "#contract/errors.ts";
 import { DomainError, unavailable } from "#domain/common/error.ts";
 import { lowerFirst } from "#kernel/text.ts";
 import type { Logger } from "#telemetry/logger.ts";
+import { hasRelayedClientGone } from "./relayed.ts";
 
 const frameworkIssues: Readonly<Record<string, readonly [field: string, issue: string]>> = {
   FST_ERR_BAD_URL: ["path", "Malformed percent-encoding"],
@@ -53,7 +54,8 @@ function notFoundDetails({ details = {} }: DomainError, { params }: FastifyReque
 const isAborted = (error: unknown): boolean => error instanceof Error && error.name === "AbortError";
 
 /** Work that ended since nobody waits for it any more. */
-const isOfGoneClient = (error: unknown, { raw }: FastifyRequest): boolean => isAborted(error) && raw.socket.destroyed;
+const isOfGoneClient = (error: unknown, { raw }: FastifyRequest): boolean =>
+  isAborted(error) && (raw.socket.destroyed || hasRelayedClientGone());
 
 const stopping = (error: unknown): DomainError =>
   new DomainError(

@@ -41,7 +41,9 @@ function plannedCallOf({ name, input, context }: MutationCall): PlannedCall {
 const tokenOf = ({ headers }: FastifyRequest): string | undefined => headers[headerName]?.toString();
 
 /** @throws DomainError for a malformed reason, also where nothing is proposed. */
-function proposalReasonOf({ headers }: FastifyRequest): string | undefined {
+function proposalReasonOf({ headers, record }: FastifyRequest): string | undefined {
+  // In any language, which a header is not.
+  if (record.caller?.via !== undefined) return record.caller.via.reason;
   const text = headers[proposalReasonHeader.toLowerCase()]?.toString();
   if (text === undefined || proposalReasonForm.test(text)) return text;
   throw invalid(proposalReasonHeader, "Must be a reason of 1 to 200 printable ASCII characters");

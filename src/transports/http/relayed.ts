@@ -22,6 +22,9 @@ export const relayFor = <T>(relayed: Relayed, call: () => PromiseLike<T>): Promi
 /** Undefined for a request that came over a connection. */
 export const relayedCall = (): Relayed | undefined => current.getStore();
 
+/** Whether the client of the relayed call that is at work has gone. */
+export const hasRelayedClientGone = (): boolean => relayedCall()?.signal.aborted === true;
+
 /** Ends the answer to a relayed call when the client has gone, as the end of a connection would. */
 export function endWithClient(answer: ServerResponse): void {
   const { signal } = relayedCall() ?? {};

@@ -1,9 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { apiBase } from "#contract/limits.ts";
 import type { Caller } from "#contract/operation.ts";
-import { proposalReasonHeader } from "#domain/access/approval-gate.ts";
-import { planTokenHeader } from "#domain/access/plan-tokens.ts";
-import { invalid } from "#domain/common/error.ts";
+import { planTokenForm, planTokenHeader } from "#domain/access/plan-tokens.ts";
+import { type DomainError, invalid } from "#domain/common/error.ts";
 import { isRecord } from "#kernel/values.ts";
 import { cleaned } from "./text.ts";
 import { planToken, statedReason, type ToolRow } from "./tools.ts";
@@ -40,14 +39,19 @@ export interface Answer {
 /** More than a model reads with profit; what is longer is asked for in pages. */
 const maxAnswerBytes = 64 * 1024;
 
-const textOf = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
-const textsOf = (value: unknown): readonly string[] => (Array.isArray(value) ? value : [value]).map(textOf);
+/** @throws DomainError for what is no text in a URL. */
+function textOf(name: string, value: unknown): string {
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  if (typeof value === "string" && value.isWellFormed()) return value;
+  throw invalid(name, "Must be a text, a number, true or false");
+}
 
-/** A segment of a path; undefined where a URL would take it for another path. */
-const segment = (value: unknown): string | undefined => {
-  const text = value === undefined ? "" : textOf(value);
-  return text === "" || text === "." || text === ".." ? undefined : encodeURIComponent(text);
-};
+/** A segment of a path. @throws DomainError where a URL would take it for another path. */
+function segment(name: string, value: unknown): string {
+  const text = textOf(name, value ?? "");
+  if (text === "" || text === "." || text === "..") throw invalid(name, "Must be given");
+  return encodeURIComponent(text);
+}
 
 /** Arguments that the row has not are sent as members of the body or query, so that they are refused as over HTTP. */
 function requestOf({ operation, places }: ToolRow, given: Arguments) {
@@ -55,40 +59,38 @@ function requestOf({ operation, places }: ToolRow, given: Arguments) {
   const query = new URLSearchParams();
   const members: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(given)) {
+    if (name === planToken || name === statedReason) continue;
     const place = places[name] ?? (method === "GET" || body === undefined ? "query" : "body");
-    if (name === planToken || name === statedReason || value === undefined) continue;
     if (place === "params") continue;
     if (place === "body") members[name] = value;
-    else for (const each of textsOf(value)) query.append(name, each);
+    // Models fill in each argument that they know of, with null where they mean nothing.
+    else if (value !== null) for (const each of [value].flat()) query.append(name, textOf(name, each));
   }
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-    const text = segment(given[name]);
-    if (text === undefined) throw invalid(name, "Must be given");
-    return text;
-  });
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segment(name, given[name]));
   const { size } = query;
   return { url: `${apiBase}${filled}${size === 0 ? "" : `?${query.toString()}`}`, method, members };
 }
 
-/** The header of an argument, which has printable ASCII alone; nothing where it is not given. */
-const headerOf = (header: string, value: unknown): Record<string, string> =>
-  value === undefined ? {} : { [header]: textOf(value).replaceAll(/[^ -~]+/g, " ") };
+/** @throws DomainError in words of the argument: a client knows of no header. */
+function planTokenOf({ [planToken]: token }: Arguments): Record<string, string> {
+  if (token === undefined || token === null) return {};
+  if (typeof token === "string" && planTokenForm.test(token)) return { [planTokenHeader]: token };
+  throw invalid(planToken, "Must be the plan_token of a dry run");
+}
 
 /**
  * Calls a row as the caller of a tool: the same way in as over HTTP, without a connection.
- * @throws DomainError `VALIDATION_ERROR` where the path cannot be filled in.
+ * @throws DomainError `VALIDATION_ERROR` for arguments that no request can have.
  */
 export async function call({ app, relay }: Server, row: ToolRow, given: Arguments, origin: Origin): Promise<Answer> {
   const { url, method, members } = requestOf(row, given);
-  const isMutation = row.operation.effect !== "read";
   const response = await relay(origin, () =>
     app.inject({
       method,
       url,
       headers: {
         host: "localhost",
-        ...headerOf(planTokenHeader, given[planToken]),
-        ...(isMutation && headerOf(proposalReasonHeader, given[statedReason])),
+        ...planTokenOf(given),
         ...(row.operation.outlives && { prefer: "respond-async" }),
       },
       ...(method !== "GET" && row.operation.body !== undefined && { payload: members }),
@@ -118,7 +120,7 @@ const tooLong = (bytes: number): string =>
   `the answer has ${bytes} bytes, and a tool answers ${maxAnswerBytes} at most (narrow it: a smaller limit, a filter, a shorter time)`;
 
 /** A refusal of this transport, in the form of the service's own. */
-export function refusal(message: string): ToolResult {
-  const structuredContent = { error: { code: "VALIDATION_ERROR", message } };
+export function refusal(message: string, details?: DomainError["details"]): ToolResult {
+  const structuredContent = { error: { code: "VALIDATION_ERROR", message, ...(details && { details }) } };
   return { content: [{ type: "text", text: JSON.stringify(structuredContent) }], structuredContent, isError: true };
 }

@@ -2,7 +2,8 @@ import type { McpRequestContext, Server, ServerContext } from "@modelcontextprot
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { apiBase } from "#contract/limits.ts";
 import type { Caller, Operations } from "#contract/operation.ts";
-import { DomainError } from "#domain/common/error.ts";
+import { DomainError, invalid } from "#domain/common/error.ts";
+import { defined } from "#kernel/values.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import {
   type Arguments,
@@ -17,6 +18,7 @@ import { completionsOf } from "./completion.ts";
 import { followed } from "./progress.ts";
 import { listedPrompts, promptOf } from "./prompts.ts";
 import { callOf, resources, resourceTemplates } from "./resources.ts";
+import { cleanText } from "./text.ts";
 import { inToolsets, isOpenTo, statedReason, type ToolRow, toolRows } from "./tools.ts";
 
 export interface McpPorts extends Pick<HttpServer, "relay"> {
@@ -57,15 +59,25 @@ function clientOf({ mcpReq }: ServerContext, { headers }: FastifyRequest): strin
     .slice(0, 80);
 }
 
+const mostReason = 200;
+
+/** Why a caller does something, as others are shown it. @throws DomainError for what is no text. */
+function reasonOf({ [statedReason]: reason }: Arguments): string | undefined {
+  if (reason === undefined || reason === null) return undefined;
+  if (typeof reason !== "string") throw invalid(statedReason, "Must be a text");
+  const text = cleanText(reason.replaceAll(/\s+/g, " ")).trim();
+  return text === "" ? undefined : [...text].slice(0, mostReason).join("");
+}
+
 function originOf({ caller, request }: Asked, context: ServerContext, given: Arguments = {}): Origin {
-  const reason = given[statedReason];
+  const reason = reasonOf(given);
   return {
     caller: {
       ...caller,
       via: {
         transport: "mcp",
         client: clientOf(context, request),
-        ...(typeof reason === "string" && reason !== "" && { reason: reason.slice(0, 200) }),
+        ...defined({ reason }),
       },
     },
     address: request.record.remoteAddress ?? "",
@@ -99,8 +111,12 @@ function createServer(ports: McpPorts, sdk: Sdk, all: ReadonlyMap<string, ToolRo
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const row = rowOf(params.name);
     const given = (params.arguments ?? {}) as Arguments;
-    const origin = originOf(asked, context, given);
-    return answered(row, given, origin, context);
+    try {
+      return await answered(row, given, originOf(asked, context, given), context);
+    } catch (error) {
+      if (error instanceof DomainError) return refusal(error.message, error.details);
+      throw error;
+    }
   });
   const answered = async (
     row: ToolRow,
@@ -108,19 +124,14 @@ function createServer(ports: McpPorts, sdk: Sdk, all: ReadonlyMap<string, ToolRo
     origin: Origin,
     context: ServerContext,
   ): Promise<ToolResult> => {
-    try {
-      const answer = await call(ports, row, given, origin);
-      const operation = all.get("getOperation");
-      const last =
-        row.operation.outlives && operation !== undefined
-          ? await followed(answer, (rest) => call(ports, operation, rest, origin), context)
-          : answer;
-      const isParked = last.status === 202 && typeof last.body["plan"] === "object";
-      return toResult(isParked ? { ...last, body: { ...last.body, url: approvalUrl(String(last.body["id"])) } } : last);
-    } catch (error) {
-      if (error instanceof DomainError) return refusal(error.message);
-      throw error;
-    }
+    const answer = await call(ports, row, given, origin);
+    const operation = all.get("getOperation");
+    const last =
+      row.operation.outlives && operation !== undefined
+        ? await followed(answer, (rest) => call(ports, operation, rest, origin), context)
+        : answer;
+    const isParked = last.status === 202 && typeof last.body["plan"] === "object";
+    return toResult(isParked ? { ...last, body: { ...last.body, url: approvalUrl(String(last.body["id"])) } } : last);
   };
   server.setRequestHandler("resources/list", () => ({ resources: [...resources] }));
   server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [...resourceTemplates] }));

@@ -64,7 +64,9 @@ export function callOf(uri: string): { readonly operation: string; readonly give
     const found = pattern.exec(uri)?.[1];
     if (found === undefined) continue;
     try {
-      return { operation, given: argumentOf(decodeURIComponent(found)) };
+      const text = decodeURIComponent(found);
+      // No path has such a segment.
+      return text === "." || text === ".." ? undefined : { operation, given: argumentOf(text) };
     } catch {
       return undefined;
     }
