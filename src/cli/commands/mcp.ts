@@ -1,9 +1,11 @@
+import { resolve } from "node:path";
 import { Argument } from "commander";
 import { type McpOptions, sendMcp } from "#client/mcp.ts";
 import { isRecord } from "#kernel/values.ts";
 import type { Command } from "../core/command.ts";
 import { explainError } from "../core/errors.ts";
 import type { CommandPorts, ServiceOptions } from "../core/ports.ts";
+import { quoted } from "../core/service.ts";
 import { patientFetch } from "../core/transport.ts";
 
 type Message = Readonly<Record<string, unknown>>;
@@ -35,6 +37,15 @@ function agreedIn(answer: string): string | undefined {
   return typeof version === "string" ? version : undefined;
 }
 
+/** A message that answers a request. A refusal that names none is the answer to the one that was sent. */
+function answerTo(id: unknown, line: string): string | undefined {
+  const message = parsed(line);
+  if (message === undefined || message["method"] !== undefined) return undefined;
+  return message["id"] === null && "error" in message ? JSON.stringify({ ...message, id }) : line;
+}
+
+const brokenOff = "the answer broke off: what was asked may have been done (look before it is asked again)";
+
 /** Passes messages on to the service and its answers back, a line each, until the input ends and all is answered. */
 async function relay(
   lines: AsyncIterable<string>,
@@ -45,18 +56,26 @@ async function relay(
   let revision: string | undefined;
   const answer = async (message: Message): Promise<void> => {
     const { id, method } = message;
+    const isRequest = id !== undefined && method !== undefined;
     const ended = new AbortController();
-    if (id !== undefined) atWork.set(id, ended);
+    if (isRequest) atWork.set(id, ended);
+    // Whoever cancels a request waits for no answer; everybody else has one.
+    let isAwaited = isRequest;
+    const fail = (why: string): void => {
+      if (isAwaited && !ended.signal.aborted) write(errorAnswer(id, internalError, why));
+    };
     try {
       for await (const line of sendMcp({ ...options, revision, signal: ended.signal }, message)) {
         if (method === "initialize") revision = agreedIn(line) ?? revision;
-        write(line);
+        const last = isRequest ? answerTo(id, line) : undefined;
+        if (last !== undefined) isAwaited = false;
+        write(last ?? line);
       }
+      fail(brokenOff);
     } catch (error) {
-      // Whoever cancels a request waits for no answer.
-      if (id !== undefined && !ended.signal.aborted) write(errorAnswer(id, internalError, explainError(error)));
+      fail(explainError(error));
     } finally {
-      if (id !== undefined) atWork.delete(id);
+      if (atWork.get(id) === ended) atWork.delete(id);
     }
   };
   const all = new Set<Promise<void>>();
@@ -87,7 +106,7 @@ const servers = (args: readonly string[]): string => json({ mcpServers: { stewar
 
 /** What a client has to be told, and where. */
 const clients: Readonly<Record<string, readonly [place: string, settings: (args: readonly string[]) => string]>> = {
-  "claude-code": ["a terminal", (args) => `claude mcp add steward -- steward ${args.join(" ")}\n`],
+  "claude-code": ["a terminal", (args) => `claude mcp add steward -- steward ${args.map(quoted).join(" ")}\n`],
   "claude-desktop": ["claude_desktop_config.json (Settings, Developer, Edit Config)", servers],
   codex: ["~/.codex/config.toml", toml],
   cursor: ["~/.cursor/mcp.json", servers],
@@ -95,11 +114,11 @@ const clients: Readonly<Record<string, readonly [place: string, settings: (args:
   vscode: [".vscode/mcp.json", (args) => json({ servers: { steward: { type: "stdio", command: "steward", args } } })],
 };
 
-/** The options of this command line that lead to the same service. */
+/** The options of this command line that lead to the same service, from whatever directory a client starts it in. */
 const optionsOf = ({ context, url, keyFile }: ServiceOptions): readonly string[] => [
   ...(context === undefined ? [] : ["--context", context]),
   ...(url === undefined ? [] : ["--url", url]),
-  ...(keyFile === undefined ? [] : ["--key-file", keyFile]),
+  ...(keyFile === undefined ? [] : ["--key-file", resolve(keyFile)]),
 ];
 
 export function addMcpCommands(program: Command, ports: CommandPorts): void {

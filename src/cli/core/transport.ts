@@ -11,7 +11,7 @@ import { errorMessage } from "#kernel/errors.ts";
 const loadUndici = () => import("undici");
 
 /**
- * `fetch` through another dispatcher. The response is read to its end first; the service bounds its size.
+ * `fetch` through another dispatcher.
  * @throws TypeError for a `Request` object, or a body that is not a string.
  */
 const fetchThrough =
@@ -24,8 +24,9 @@ const fetchThrough =
     const dispatcher = await dispatcherOf();
     const headers = [...new Headers(init.headers)];
     const response = await fetch(input, { method, headers, body, signal, redirect: "error", dispatcher });
-    const text = await response.text();
-    return new Response(text, { status: response.status, headers: [...response.headers] });
+    // As it comes: an answer may be events over minutes, or have no end.
+    const stream = response.body === null ? null : ReadableStream.from<Uint8Array>(response.body);
+    return new Response(stream, { status: response.status, headers: [...response.headers] });
   };
 
 /** `fetch` for calls whose response may begin after minutes: Node's own gives up after five. */
