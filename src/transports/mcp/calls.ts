@@ -33,11 +33,15 @@ export interface Origin {
 
 export interface Answer {
   readonly status: number;
+  /** Of the answer as it came. */
+  readonly bytes: number;
   readonly body: Record<string, unknown>;
 }
 
 /** More than a model reads with profit; what is longer is asked for in pages. */
 const maxAnswerBytes = 64 * 1024;
+/** So much may be cleaned, which makes it shorter; answers can have many megabytes, and other callers would wait meanwhile. */
+const maxCleanedBytes = 4 * maxAnswerBytes;
 
 /** @throws DomainError for what is no text in a URL. */
 function textOf(name: string, value: unknown): string {
@@ -97,30 +101,56 @@ export async function call({ app, relay }: Server, row: ToolRow, given: Argument
       remoteAddress: origin.address,
     }),
   );
-  const answer: unknown = response.body === "" ? {} : response.json();
-  return { status: response.statusCode, body: isRecord(answer) ? answer : { answer } };
+  const { statusCode: status, rawPayload } = response;
+  const bytes = rawPayload.byteLength;
+  const isUnread = bytes === 0 || (bytes > maxCleanedBytes && row.operation.effect === "read" && isGood(status));
+  const answer: unknown = isUnread ? {} : response.json();
+  return { status, bytes, body: isRecord(answer) ? answer : { answer } };
 }
 
 const isGood = (status: number): boolean => status < 400;
 
-/** An answer as a client gets it: what is too long is refused, since half of it would be taken for the whole. */
-export function toResult({ status, body }: Answer): ToolResult {
-  const content = cleaned(body) as Record<string, unknown>;
-  const text = JSON.stringify(content);
-  const bytes = Buffer.byteLength(text);
-  if (bytes > maxAnswerBytes) return refusal(tooLong(bytes));
-  return {
-    content: [{ type: "text", text }],
-    structuredContent: content,
-    ...(!isGood(status) && { isError: true }),
-  };
+/**
+ * An answer as a client gets it: what is too long is refused, since half of it would be taken for the whole.
+ * @param isDone whether something was carried out: that is never said to be refused.
+ */
+export function toResult({ status, bytes, body }: Answer, isDone = false): ToolResult {
+  const whole = bytes > maxCleanedBytes ? undefined : resultOf(cleaned(body), isGood(status));
+  const [text] = whole?.content ?? [];
+  const length = text === undefined ? bytes : Buffer.byteLength(text.text);
+  if (whole !== undefined && length <= maxAnswerBytes) return whole;
+  if (!isGood(status)) return resultOf(withoutDetails(body, length), false);
+  return isDone
+    ? resultOf({ ...shortIn(body), omitted: `it was done; ${longBy(length)}` }, true)
+    : refusal(tooLong(length));
 }
 
-const tooLong = (bytes: number): string =>
-  `the answer has ${bytes} bytes, and a tool answers ${maxAnswerBytes} at most (narrow it: a smaller limit, a filter, a shorter time)`;
+const resultOf = (content: unknown, good: boolean): ToolResult => ({
+  content: [{ type: "text", text: JSON.stringify(content) }],
+  structuredContent: content as Record<string, unknown>,
+  ...(!good && { isError: true }),
+});
+
+const longBy = (bytes: number): string => `the answer has ${bytes} bytes, and a tool answers ${maxAnswerBytes} at most`;
+const tooLong = (bytes: number): string => `${longBy(bytes)} (narrow it: a smaller limit, a filter, a shorter time)`;
+
+const shortText = 1024;
+/** The members that are no lists and no long texts. */
+const shortIn = (value: unknown): Record<string, unknown> =>
+  cleaned(
+    Object.fromEntries(
+      Object.entries(isRecord(value) ? value : {}).filter(([, each]) =>
+        typeof each === "string" ? each.length <= shortText : typeof each !== "object",
+      ),
+    ),
+  ) as Record<string, unknown>;
+
+function withoutDetails({ error }: Answer["body"], bytes: number) {
+  const { details, ...rest } = isRecord(error) ? error : {};
+  return { error: { ...shortIn(rest), details: { ...shortIn(details), omitted: longBy(bytes) } } };
+}
 
 /** A refusal of this transport, in the form of the service's own. */
 export function refusal(message: string, details?: DomainError["details"]): ToolResult {
-  const structuredContent = { error: { code: "VALIDATION_ERROR", message, ...(details && { details }) } };
-  return { content: [{ type: "text", text: JSON.stringify(structuredContent) }], structuredContent, isError: true };
+  return resultOf({ error: { code: "VALIDATION_ERROR", message, ...(details && { details }) } }, false);
 }

@@ -131,7 +131,9 @@ function createServer(ports: McpPorts, sdk: Sdk, all: ReadonlyMap<string, ToolRo
         ? await followed(answer, (rest) => call(ports, operation, rest, origin), context)
         : answer;
     const isParked = last.status === 202 && typeof last.body["plan"] === "object";
-    return toResult(isParked ? { ...last, body: { ...last.body, url: approvalUrl(String(last.body["id"])) } } : last);
+    const isDone = row.operation.effect !== "read" && last.body["dry_run"] !== true;
+    const url = isParked ? { url: approvalUrl(String(last.body["id"])) } : {};
+    return toResult({ ...last, body: { ...last.body, ...url } }, isDone);
   };
   server.setRequestHandler("resources/list", () => ({ resources: [...resources] }));
   server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [...resourceTemplates] }));
