@@ -66,7 +66,7 @@ function reasonOf({ [statedReason]: reason }: Arguments): string | undefined {
   if (reason === undefined || reason === null) return undefined;
   if (typeof reason !== "string") throw invalid(statedReason, "Must be a text");
   const text = cleanText(reason.replaceAll(/\s+/g, " ")).trim();
-  return text === "" ? undefined : [...text].slice(0, mostReason).join("");
+  return text === "" ? undefined : text.slice(0, mostReason).toWellFormed();
 }
 
 function originOf({ caller, request }: Asked, context: ServerContext, given: Arguments = {}): Origin {
@@ -201,7 +201,10 @@ export function addMcp(ports: McpPorts): void {
         issue: "Must be one message",
       });
     const gone = new AbortController();
-    reply.raw.once("close", () => gone.abort());
+    reply.raw.once("close", () => {
+      // An abort takes time, also of what is over.
+      if (!reply.raw.writableFinished) gone.abort();
+    });
     handling ??= load();
     const headers = Object.entries(request.headers).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, String(value)] as [string, string]],
