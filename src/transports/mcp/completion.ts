@@ -1,25 +1,24 @@
 import { isRecord } from "#kernel/values.ts";
-import type { Answer, Arguments } from "./calls.ts";
+import type { Answer } from "./calls.ts";
 import { cleanText } from "./text.ts";
 
 const most = 100;
 
 /** Where the values of an argument are listed. */
-const lists: Readonly<Record<string, { operation: string; list: string; member: string; given?: Arguments }>> = {
+const lists: Readonly<Record<string, { operation: string; list: string; member: string }>> = {
   unit: { operation: "listServices", list: "services", member: "name" },
   name: { operation: "listServices", list: "services", member: "name" },
   id: { operation: "listChecks", list: "results", member: "check_id" },
-  snapshot_id: { operation: "listSnapshots", list: "snapshots", member: "id" },
 };
 
 /** What an argument may be, of what the caller may see: nothing where that is not known. */
 export async function completionsOf(
   { name, value }: { readonly name: string; readonly value: string },
-  call: (operation: string, given: Arguments) => Promise<Answer>,
+  call: (operation: string) => Promise<Answer>,
 ) {
   const source = Object.hasOwn(lists, name) ? lists[name] : undefined;
   if (source === undefined) return { values: [] };
-  const { status, body } = await call(source.operation, source.given ?? {});
+  const { status, body } = await call(source.operation);
   const entries: unknown = status < 400 ? body[source.list] : [];
   const all = (Array.isArray(entries) ? entries : []).flatMap((entry): string[] => {
     const found = isRecord(entry) ? entry[source.member] : undefined;

@@ -152,9 +152,7 @@ function createServer(ports: McpPorts, sdk: Sdk, all: ReadonlyMap<string, ToolRo
     return prompt;
   });
   server.setRequestHandler("completion/complete", async ({ params }, context) => ({
-    completion: await completionsOf(params.argument, (name, given) =>
-      call(ports, rowOf(name), given, originOf(asked, context)),
-    ),
+    completion: await completionsOf(params.argument, (name) => call(ports, rowOf(name), {}, originOf(asked, context))),
   }));
   return server;
 }
