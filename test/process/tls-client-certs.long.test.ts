@@ -146,6 +146,29 @@ describe("a client certificate of a key", () => {
     expect(json).toMatchObject({ entries: [{ key_id: id, status: 403 }] });
   });
 
+  it("is in the audit log by its fingerprint, also where a model calls with it", async () => {
+    const dora = await authority.issue("dora");
+    const { id } = await makeKey(optional, "dora", dora);
+    const revision = "2026-07-28";
+    const method = "tools/call";
+    const name = "restartService";
+    const meta = {
+      "io.modelcontextprotocol/protocolVersion": revision,
+      "io.modelcontextprotocol/clientInfo": { name: "probe", version: "1" },
+      "io.modelcontextprotocol/clientCapabilities": {},
+    };
+    const params = { name, arguments: { name: "none" }, _meta: meta };
+    const headers = ["Accept: application/json, text/event-stream", "Content-Type: application/json"];
+    headers.push(`MCP-Protocol-Version: ${revision}`, `Mcp-Method: ${method}`, `Mcp-Name: ${name}`);
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    const argv = [...headers.flatMap((header) => ["-H", header]), "-d", body];
+    expect((await ask(optional, "/api/v1/mcp", { client: dora, argv })).status).toBe(200);
+    await ask(optional, "/api/v1/system/services/none/restart", { client: dora, argv: ["-X", "POST"] });
+    const { json } = await ask(optional, `/api/v1/audit?limit=2&operation=${name}`, { key: optional.adminKey });
+    const entry = { key_id: id, certificate: sha256Of(dora.cert) };
+    expect(json).toMatchObject({ entries: [entry, { ...entry, target: { via: "mcp" } }] });
+  });
+
   it("opens streams, which end when its key is revoked", async () => {
     const carol = await authority.issue("carol");
     const { id } = await makeKey(optional, "carol", carol);

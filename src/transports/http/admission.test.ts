@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { describe, expect, it } from "vitest";
 import type { Caller } from "#contract/operation.ts";
@@ -47,7 +48,8 @@ describe("a call that is relayed", () => {
     ["revoked", "the credential expired or was revoked after the call began"],
   ])("for the key %s is admitted without a credential of its own, unless that has ended", async (keyId, said) => {
     const via = { transport: "mcp", client: "probe" } as const;
-    const relayed = { caller: { ...caller, keyId, keyName: "n", via }, signal: new AbortController().signal };
+    const socket = new Socket();
+    const relayed = { caller: { ...caller, keyId, keyName: "n", via }, socket, signal: new AbortController().signal };
     const request = { headers: {}, query: {}, raw: {}, record: createRequestRecord() } as unknown as FastifyRequest;
     const admitted = relayFor(relayed, () => Promise.resolve(admit(request, {} as FastifyReply, undefined)?.keyName));
     expect(await admitted.catch((error: Error) => error.message)).toBe(said);

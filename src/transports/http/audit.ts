@@ -79,8 +79,8 @@ function recordedAs(record: RequestRecord, status: number): "own" | "refused" | 
  * also with wrong parameters, are left out.
  */
 export function createAuditor({ audit, refusals, certificates, clock }: AuditorPorts) {
-  const certificateUsed = ({ record: { caller }, raw }: FastifyRequest): string | null => {
-    const shown = caller?.credential === "certificate" ? certificates.of(raw.socket) : undefined;
+  const certificateUsed = ({ record: { caller, socket }, raw }: FastifyRequest): string | null => {
+    const shown = caller?.credential === "certificate" ? certificates.of(socket ?? raw.socket) : undefined;
     return typeof shown === "object" ? shown.sha256 : null;
   };
 

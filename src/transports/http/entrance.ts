@@ -20,7 +20,7 @@ import type { LocalPeers } from "./local-peers.ts";
 import { beginTrace } from "./outcome.ts";
 import { type PathIndex, pathOf } from "./path-methods.ts";
 import { protectiveHeaders } from "./raw-reply.ts";
-import { endWithClient } from "./relayed.ts";
+import { endWithClient, relayedCall } from "./relayed.ts";
 
 export interface EntrancePorts {
   /** @throws DomainError to refuse. */
@@ -72,6 +72,7 @@ export function createEntrance(ports: EntrancePorts) {
 
   const enter = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): void => {
     const { record, raw } = request;
+    record.socket = relayedCall()?.socket ?? raw.socket;
     record.remoteAddress = localAddressOf?.(raw.socket) ?? remoteAddressOf(request);
     if (tracer !== undefined) record.span = beginTrace(tracer, request);
     reply.header("x-request-id", request.id);

@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import type { FastifyRequest } from "fastify";
 import { describe, expect, it } from "vitest";
 import type { Caller } from "#contract/operation.ts";
@@ -17,7 +18,9 @@ describe("work that is aborted in a relayed call", () => {
     const toBody = createErrorBody(log, new AbortController().signal);
     const request = { id: "1", raw: { socket: {} } } as FastifyRequest;
     const error = new DOMException("aborted", "AbortError");
-    const body = await relayFor({ caller, signal }, () => Promise.resolve(toBody(error, request)));
+    const body = await relayFor({ caller, socket: new Socket(), signal }, () =>
+      Promise.resolve(toBody(error, request)),
+    );
     expect([body.error.code, lines.length]).toEqual([code, logged]);
   });
 });

@@ -1,10 +1,13 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Caller } from "#contract/operation.ts";
 
 /** A call that another transport makes for a caller whom this service has admitted there. */
 export interface Relayed {
   readonly caller: Caller;
+  /** The connection of the client. */
+  readonly socket: Socket;
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
 }

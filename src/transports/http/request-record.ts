@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { FastifyContextConfig, FastifyRequest } from "fastify";
 import type { ErrorCode } from "#contract/errors.ts";
 import type { Caller, Operation } from "#contract/operation.ts";
@@ -16,6 +17,8 @@ export interface RequestRecord {
   route: FastifyContextConfig | undefined;
   /** As reported by trusted proxies; null where the connection was gone already. */
   remoteAddress: string | null;
+  /** The connection of the client, also of a relayed call. */
+  socket: Socket | undefined;
   /** Of a page elsewhere that the settings admit. Only what such a page sends itself is a credential. */
   foreignOrigin: string | undefined;
   span: RequestSpan | undefined;
@@ -67,6 +70,7 @@ declare module "fastify" {
 export const createRequestRecord = (): RequestRecord => ({
   route: undefined,
   remoteAddress: null,
+  socket: undefined,
   foreignOrigin: undefined,
   span: undefined,
   caller: undefined,

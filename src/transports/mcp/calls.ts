@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { apiBase } from "#contract/limits.ts";
 import type { Caller } from "#contract/operation.ts";
@@ -20,13 +21,14 @@ export type Arguments = Readonly<Record<string, unknown>>;
 /** The way in of every request, for a caller who is admitted already. */
 export interface Server {
   readonly app: Pick<FastifyInstance, "inject">;
-  readonly relay: <T>(origin: Pick<Origin, "caller" | "signal">, call: () => PromiseLike<T>) => Promise<T>;
+  readonly relay: <T>(origin: Pick<Origin, "caller" | "socket" | "signal">, call: () => PromiseLike<T>) => Promise<T>;
 }
 
-/** Who calls by which way: the admitted caller and its address. */
+/** Who calls by which way: the admitted caller, its address and its connection. */
 export interface Origin {
   readonly caller: Caller;
   readonly address: string;
+  readonly socket: Socket;
   /** Ends with the request of the client. */
   readonly signal: AbortSignal;
 }

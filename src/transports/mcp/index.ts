@@ -81,6 +81,7 @@ function originOf({ caller, request }: Asked, context: ServerContext, given: Arg
       },
     },
     address: request.record.remoteAddress ?? "",
+    socket: request.raw.socket,
     signal: context.mcpReq.signal,
   };
 }
