@@ -129,7 +129,10 @@ export function addMcpCommands(program: Command, ports: CommandPorts): void {
   mcp
     .presetCommand("serve")
     .description("speak the protocol on standard input and output, with the key of this command line")
-    .option("--toolsets <names>", "sets of tools, with commas: default, all, health, system, packages, updates …")
+    .option(
+      "--toolsets <names>",
+      "sets of tools, with commas: default, all, health, system, packages, updates and other tags",
+    )
     .notes(`A client starts it; \`steward mcp install <client>\` prints how. What the key may not do, no model can do with it, and what is
 dangerous takes the token of a plan. Give it a key of its own: \`steward keys create model --scope viewer\`.`)
     .action(async ({ toolsets }: { toolsets?: string }, command: Command) => {
