@@ -444,7 +444,7 @@ describeOnHost("checks on a broken host", (session) => {
         ],
       });
       await session.host.writeFile("/usr/lib/systemd/ntp-units.d/10-test.list", "clock-setter.service\n");
-      await session.shell("systemctl stop systemd-timedated.service; timedatectl set-ntp false");
+      await session.shell("systemctl restart systemd-timedated.service && timedatectl set-ntp false");
       await looksLike("fail", { can_sync: true, enabled: false, synchronised: false });
       await session.host.exec(["timedatectl", "set-ntp", "true"]);
       await looksLike("warn", { enabled: true, synchronised: false });
