@@ -244,7 +244,7 @@ export const parts: readonly Part[] = [
     proves: "the Model Context Protocol by its conformance suite and by clients of others, which are installed for it",
     directories: ["src/transports/mcp", "src/cli/commands/mcp.ts"],
     minutes: 1,
-    commands: [long("process/mcp-clients")],
+    commands: [long("host/mcp", "process/mcp-clients")],
   },
   {
     name: "tls",
