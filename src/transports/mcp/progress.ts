@@ -9,7 +9,7 @@ const atWork = new Set(["queued", "running"]);
 
 const total = 100;
 
-/** What a client that wants progress is told of an operation. @param last what it was told before: the protocol demands more each time. */
+/** The progress of an operation for a client that asked for it. @param last the value sent before: the protocol demands a greater one each time. */
 function notificationOf(
   token: string | number,
   { progress, status }: Record<string, unknown>,
@@ -18,10 +18,10 @@ function notificationOf(
   const { percent, step } = isRecord(progress) ? progress : {};
   const text = [status, step].filter((each) => typeof each === "string" && each !== "").join(": ");
   const known = typeof percent === "number" ? percent : 0;
-  const told = last === undefined ? known : Math.max(known, last + (total - last) / 1000);
+  const value = last === undefined ? known : Math.max(known, last + (total - last) / 1000);
   return {
     method: "notifications/progress",
-    params: { progressToken: token, progress: told, total, message: cleanText(text) },
+    params: { progressToken: token, progress: value, total, message: cleanText(text) },
   };
 }
 
@@ -37,11 +37,11 @@ export async function followed(
   const token = mcpReq._meta?.progressToken;
   const { id } = begun.body;
   let last = begun;
-  let told: number | undefined;
+  let sent: number | undefined;
   if (token === undefined || begun.status !== acceptedStatus || !atWork.has(String(begun.body["status"]))) return begun;
   while (atWork.has(String(last.body["status"])) && !mcpReq.signal.aborted) {
-    const notification = notificationOf(token, last.body, told);
-    told = notification.params.progress;
+    const notification = notificationOf(token, last.body, sent);
+    sent = notification.params.progress;
     await mcpReq.notify(notification);
     const next = await read({ id, wait });
     if (next.status >= 400) return next;

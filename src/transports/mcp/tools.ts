@@ -163,7 +163,7 @@ export function isOpenTo(scopes: readonly string[], operation: Operation): boole
 /** Names of the sets beside `default` and `all`: the tags of the reference. */
 const setOf = ({ operation }: ToolRow): string => operation.tag.toLowerCase();
 
-/** @param wanted `?toolsets=`: names of sets, with commas. @returns undefined for a name that is none. */
+/** @param wanted `?toolsets=`: names of sets, with commas. @returns undefined where a name is unknown. */
 export function inToolsets(rows: ReadonlyMap<string, ToolRow>, wanted: string): readonly ToolRow[] | undefined {
   const all = [...rows.values()];
   const known = new Set(["default", "all", ...all.map(setOf)]);
