@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { quantile } from "./harness.ts";
-import { type BigJournal, millionJournal } from "./journals/million.ts";
+import { type BigJournal, type BigJournalOptions, millionJournal } from "./journals/million.ts";
 import { compare, type MeasuredLine, type RowOptions, type Subject } from "./row.ts";
 import type { Server } from "./servers.ts";
 import { freePort, startServer } from "./servers.ts";
@@ -112,11 +112,15 @@ export function whyNoLogRows(): string | undefined {
 }
 
 /** The journal that the rows read, made at the first call and kept in the user's cache. */
-export function bigJournal(entries: number, say: (text: string) => void): Promise<BigJournal> {
+export function bigJournal(
+  entries: number,
+  say: (text: string) => void,
+  options: Pick<BigJournalOptions, "stamped"> = {},
+): Promise<BigJournal> {
   say(
     `the journal of ${entries} entries is made where it is not there yet (a million take a minute, ten millions ten)`,
   );
-  return millionJournal({ entries });
+  return millionJournal({ entries, ...options });
 }
 
 /** What a run of journalctl gave. */

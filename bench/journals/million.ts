@@ -20,6 +20,8 @@ export interface BigJournal {
 
 export interface BigJournalOptions {
   readonly entries: number;
+  /** Whether each entry has the time of its writer, as those of journald have: files fill up twice as early. */
+  readonly stamped?: boolean;
   /** Moment of the newest entry. A fixed one by default, so that the journal can be kept. */
   readonly endMicros?: number;
   /** Folder to keep journals in: `steward/journals` in the user's cache unless given. */
@@ -134,7 +136,14 @@ const ofManager = (unit: Unit): readonly Field[] => [
   ["_MACHINE_ID", "7".repeat(32)],
 ];
 
-function entryAt(random: Random, position: number, count: number, startMicros: number, stepMicros: number): NewEntry {
+interface Made {
+  readonly count: number;
+  readonly stamped: boolean;
+  readonly startMicros: number;
+  readonly stepMicros: number;
+}
+
+function entryAt(random: Random, position: number, { count, stamped, startMicros, stepMicros }: Made): NewEntry {
   // One unit writes half of it, a dozen most of the rest.
   const unit = random.chance(0.5) ? talker : random.pick(random.chance(0.8) ? busiest : units);
   const boot = Math.floor((position * bootIds.length) / count);
@@ -148,23 +157,24 @@ function entryAt(random: Random, position: number, count: number, startMicros: n
       ...(random.chance(0.01) ? ofManager(unit) : unit.fixed),
       ["PRIORITY", severity(random)],
       ["MESSAGE", message(random, position)],
+      ...(stamped ? [["_SOURCE_REALTIME_TIMESTAMP", String(startMicros + passed - 40)] as const] : []),
     ],
   };
 }
 
-function* chunksOf(count: number, startMicros: number, stepMicros: number): Generator<Buffer> {
+function* chunksOf(made: Made): Generator<Buffer> {
+  const { count } = made;
   const random = createRandom(count);
   const chunk = 2_000;
   for (let from = 0; from < count; from += chunk) {
     const size = Math.min(chunk, count - from);
-    yield Buffer.concat(
-      Array.from({ length: size }, (_, at) => encodeEntry(entryAt(random, from + at, count, startMicros, stepMicros))),
-    );
+    yield Buffer.concat(Array.from({ length: size }, (_, at) => encodeEntry(entryAt(random, from + at, made))));
   }
 }
 
 /** The writer begins a new file by itself when a hash table has filled up, every 170 000 entries or so. */
-async function write(folder: string, count: number, startMicros: number, stepMicros: number): Promise<void> {
+async function write(folder: string, made: Made): Promise<void> {
+  const { count } = made;
   const { argv, env } = journalRemoteCall(join(folder, "system.journal"), kind);
   const child = spawn(journalRemote, argv, { env, stdio: ["pipe", "ignore", "pipe"] });
   let errors = "";
@@ -177,7 +187,7 @@ async function write(folder: string, count: number, startMicros: number, stepMic
     child.once("error", reject);
     child.once("close", resolve);
   });
-  for (const chunk of chunksOf(count, startMicros, stepMicros)) {
+  for (const chunk of chunksOf(made)) {
     if (child.stdin.destroyed) break;
     if (!child.stdin.write(chunk)) {
       await Promise.race([new Promise((resolve) => child.stdin.once("drain", resolve)), code]);
@@ -200,10 +210,11 @@ const defaultCache = (): string =>
  */
 export async function millionJournal({
   entries,
+  stamped = false,
   endMicros = defaultEndMicros,
   cache = defaultCache(),
 }: BigJournalOptions): Promise<BigJournal> {
-  const dir = join(cache, `${entries}-until-${endMicros}-recipe-${recipe}`);
+  const dir = join(cache, `${entries}${stamped ? "-stamped" : ""}-until-${endMicros}-recipe-${recipe}`);
   const about = join(dir, "about.json");
   if (existsSync(about)) return { ...(JSON.parse(readFileSync(about, "utf8")) as BigJournal), dir };
   const missing = whyNoJournals();
@@ -213,7 +224,7 @@ export async function millionJournal({
   const unfinished = `${dir}.${process.pid}`;
   mkdirSync(unfinished, { recursive: true, mode: 0o700 });
   try {
-    await write(unfinished, entries, firstMicros, stepMicros);
+    await write(unfinished, { count: entries, stamped, startMicros: firstMicros, stepMicros });
     const made = { dir, entries, firstMicros, lastMicros: endMicros };
     writeFileSync(join(unfinished, "about.json"), JSON.stringify(made));
     // Somebody else may have made it meanwhile; it is the same.
@@ -226,10 +237,16 @@ export async function millionJournal({
 
 if (process.argv[1] === import.meta.filename) {
   const { values } = parseArgs({
-    options: { entries: { type: "string", default: "1000000" }, end: { type: "string" }, cache: { type: "string" } },
+    options: {
+      entries: { type: "string", default: "1000000" },
+      stamped: { type: "boolean", default: false },
+      end: { type: "string" },
+      cache: { type: "string" },
+    },
   });
   const journal = await millionJournal({
     entries: Number(values.entries),
+    stamped: values.stamped,
     ...(values.end === undefined ? {} : { endMicros: Date.parse(values.end) * 1000 }),
     ...(values.cache === undefined ? {} : { cache: values.cache }),
   });

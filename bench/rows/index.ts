@@ -16,6 +16,7 @@ import { logsCompressed } from "./logs-compressed.ts";
 import { logsExplored, logsExploredTenMillion } from "./logs-explored.ts";
 import { logsExport } from "./logs-export.ts";
 import { logsFanout } from "./logs-fanout.ts";
+import { logsFiles } from "./logs-files.ts";
 import { logsFilter, logsGrep } from "./logs-filter.ts";
 import { logsGrowth } from "./logs-growth.ts";
 import { logsIdle } from "./logs-idle.ts";
@@ -53,6 +54,7 @@ export const rows: readonly Row[] = [
   logsTemplates,
   logsGrowth,
   logsIdle,
+  logsFiles,
   logsTenMillion,
   logsClients,
   consoleLogs,
