@@ -113,8 +113,11 @@ export interface Fields {
   readonly read: (offset: number, plain?: PlainMessage) => FieldValue | undefined;
   /** Writes a message that was found plain, as a JSON string. */
   readonly writeMessage: (offset: number, page: ByteWriter) => void;
-  /** The same for any field: writes it if it is a message that is shown whole, and does nothing if nobody asks for it. */
-  readonly writeOwn: (offset: number, page: ByteWriter) => "written" | "nothing" | "other";
+  /**
+   * The same for any field: writes it if it is a message that is shown whole, and does nothing if nobody asks for it.
+   * @param hasMessage of several messages the first counts.
+   */
+  readonly writeOwn: (offset: number, page: ByteWriter, hasMessage: boolean) => "written" | "nothing" | "other";
   /** The same, from a byte of the value on. */
   readonly readFrom: (offset: number, from: number) => FieldValue | undefined;
   readonly close: () => void;
@@ -184,7 +187,7 @@ export function createFields(
       const { start, end } = readPayload(file, offset);
       page.jsonString(file.blocks.view, start + messageStart, end);
     },
-    writeOwn(offset, page) {
+    writeOwn(offset, page, hasMessage) {
       const known = table.get(offset);
       if (known >= 0) return known === irrelevant ? "nothing" : "other";
       try {
@@ -199,6 +202,7 @@ export function createFields(
           if (wanted.field !== field.MESSAGE) return "other";
         }
         if (end - start - messageStart > maxShownBytes) return "other";
+        if (hasMessage) return "nothing";
         if (isInFile) page.jsonString(view, start + messageStart, end);
         else page.text(JSON.stringify(bytes.toString("utf8", start + messageStart, end)));
         return "written";

@@ -235,7 +235,7 @@ function createEntryWriter(page: ByteWriter): (found: Found, from: number) => vo
     page.encoded(alike.head);
     let hasMessage = false;
     for (let index = shared; index < count; index += 1) {
-      const done = hasMessage ? "other" : source.fields.writeOwn(items[index] ?? 0, page);
+      const done = source.fields.writeOwn(items[index] ?? 0, page, hasMessage);
       if (done === "other") {
         page.cut(begin);
         return false;
