@@ -55,8 +55,11 @@ const endOf = (bytes: Buffer, start: number, end: number): string =>
 const startOfText = (text: string): string =>
   text.length > maxPlaceLength ? Buffer.from(text.slice(0, maxPlaceLength)).toString("utf8") : text;
 
-const begins = (bytes: Buffer, start: number, end: number, name: Buffer): boolean =>
-  end - start >= name.length && bytes.compare(name, 0, name.length, start, start + name.length) === 0;
+function begins(bytes: Buffer, start: number, end: number, name: Buffer): boolean {
+  if (end - start < name.length) return false;
+  for (let at = 0; at < name.length; at += 1) if (bytes[start + at] !== name[at]) return false;
+  return true;
+}
 
 const tableBits = 10;
 
