@@ -1,5 +1,7 @@
-import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { delimiter, dirname, join } from "node:path";
@@ -127,6 +129,86 @@ describe("the inspector of the Model Context Protocol", () => {
       expect(again.structuredContent["error"]).toMatchObject({ details: { reason: "plan_used" } });
       const dangerous = await call("rebootHost", {});
       expect(dangerous.structuredContent["error"]).toMatchObject({ details: expect.anything() });
+    },
+    150_000,
+  );
+});
+
+describe("mcpdo, the inspector's client that stays connected,", () => {
+  const asAdmin = async (path: string, body: object): Promise<Readonly<Record<string, unknown>>> => {
+    const answer = await fetch(`${service.url}/api/v1${path}`, {
+      method: "POST",
+      headers: { "X-API-Key": service.adminKey, "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    expect([path, answer.ok]).toEqual([path, true]);
+    return (await answer.json()) as Readonly<Record<string, unknown>>;
+  };
+
+  it.each(["legacy", "modern"])(
+    "lists, calls, plans, is refused, and has what it may only propose approved, in its %s era",
+    async (era) => {
+      const environment = {
+        MCP_INSPECTOR_SECRET_STORE: "memory",
+        MCP_INSPECTOR_DAEMON_DIR: workspace.path(era),
+        MCP_INSPECTOR_DAEMON_TOKEN: randomUUID(),
+        PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
+      };
+      const mcpdo = async (...argv: readonly string[]): Promise<Readonly<Record<string, unknown>>> => {
+        const program = [process.execPath, join(installed, "node_modules/.bin/mcpdo")] as const;
+        const { stdout, stderr } = await runProgram(workspace, [...program, "--format", "json", ...argv], {
+          environment,
+          timeoutMs: 60_000,
+        });
+        expect([argv, stderr, stdout]).toEqual([argv, expect.anything(), expect.stringMatching(/^\s*[[{]/)]);
+        return JSON.parse(stdout) as Readonly<Record<string, unknown>>;
+      };
+      const call = async (connection: string, tool: string, given: object) => {
+        const json = JSON.stringify(given);
+        const answer = await mcpdo("--connection", connection, "tools/call", tool, "--tool-args-json", json);
+        return ((answer["result"] ?? answer) as unknown as ToolAnswer).structuredContent;
+      };
+      const scopes = ["health:read", "propose:health:fix"];
+      const proposer = await asAdmin("/auth/keys", { name: `proposer-${era}`, scopes });
+      const server = (key: unknown) => ({
+        type: "streamable-http",
+        url: `${service.url}/api/v1/mcp?toolsets=all`,
+        headers: { "X-API-Key": key },
+        protocolEra: era,
+      });
+      const config = workspace.path(`${era}.json`);
+      const mcpServers = { admin: server(service.adminKey), proposer: server(proposer["key"]) };
+      writeFileSync(config, JSON.stringify({ mcpServers }));
+      const bystander = spawn("sleep", ["600"], { stdio: "ignore" });
+      workspace.adopt(bystander);
+      try {
+        for (const name of ["admin", "proposer"])
+          expect(await mcpdo("connect", name, "--config", config)).toMatchObject({ name, protocolEra: era });
+        expect(JSON.stringify(await mcpdo("--connection", "proposer", "tools/list"))).not.toContain("applyUpdates");
+        expect(await call("admin", "getSystemInfo", {})).toMatchObject({ hostname: expect.any(String) });
+
+        const { pid } = bystander;
+        const { processes } = await call("admin", "listProcesses", { pid });
+        const [found] = processes as readonly { readonly start_time: string }[];
+        const signal = { pid, start_time: found?.start_time, signal: "TERM" };
+        const refused = await call("admin", "signalProcess", signal);
+        expect(refused["error"]).toMatchObject({ code: "CONFLICT", details: { reason: "plan_required" } });
+        expect(bystander.exitCode ?? bystander.signalCode).toBe(null);
+        const { plan_token } = await call("admin", "signalProcess", { ...signal, dry_run: true });
+        const ended = once(bystander, "exit");
+        expect(await call("admin", "signalProcess", { ...signal, plan_token })).not.toHaveProperty("error");
+        expect(await ended).toEqual([null, "SIGTERM"]);
+
+        const silence = { check: "memory", comment: era, until: new Date(Date.now() + 3_600_000).toISOString() };
+        const parked = await call("proposer", "silenceAlert", { ...silence, stated_reason: "it is known" });
+        const { id, plan_digest } = parked;
+        expect(parked).toMatchObject({ status: "pending", url: `/console/approvals?id=${String(id)}` });
+        await asAdmin(`/approvals/${String(id)}/approve`, { plan_digest });
+        const approved = await call("proposer", "getApproval", { id, wait: "30s", since: parked["revision"] });
+        expect(approved).toMatchObject({ status: "done", result: { check: "memory", comment: era } });
+      } finally {
+        await mcpdo("daemon", "stop");
+      }
     },
     150_000,
   );
