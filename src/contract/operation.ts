@@ -337,6 +337,11 @@ export function errorsOf({ scope, effect, errors, fromMemory }: Operation): read
 export const canWait = ({ effect, scope }: Pick<Operation, "effect" | "scope">): boolean =>
   effect !== "read" && scope !== "self" && scope !== "public";
 
+/** Whether a repetition of a call can be told by an `Idempotency-Key`. */
+export const takesIdempotencyKey = ({ method, scope }: Pick<Operation, "method" | "scope">): boolean =>
+  method === "POST" && scope !== "public";
+export const idempotencyKeyForm = /^[\x20-\x7e]{1,255}$/;
+
 /** Rows about credentials and about what is done with them. */
 const tagsOfSecrets: readonly Operation["tag"][] = ["Access", "Connectors"];
 

@@ -105,6 +105,24 @@ describe.each(revisions)("MCP of %s", (_, revision) => {
     expect(service.units.actions).toEqual([]);
   });
 
+  it("does once what is repeated with the same idempotency key, whose plan was used", async () => {
+    const { call } = await open(["services:stop", "services:restart", "system:read"]);
+    const named = { name: "cron", idempotency_key: "restart-1" };
+    const first = await call("restartService", named);
+    expect((await call("restartService", named)).structuredContent).toEqual(first.structuredContent);
+    const { plan_token } = (await call("stopService", { name: "cron", dry_run: true })).structuredContent ?? {};
+    const planned = { name: "cron", plan_token, idempotency_key: "stop-1" };
+    for (let times = 0; times < 2; times += 1)
+      expect((await call("stopService", planned)).structuredContent).toMatchObject({ success: true });
+    expect(service.units.actions).toEqual(["restart cron.service", "stop cron.service"]);
+    const other = errorOf(await call("restartService", { ...named, name: "masked" }));
+    expect(other).toMatchObject({ code: "VALIDATION_ERROR", message: expect.stringContaining("dempotency") });
+    expect(errorOf(await call("restartService", { ...named, idempotency_key: "ä" })).message).toContain(
+      "idempotency_key",
+    );
+    expect(errorOf(await call("listServices", { idempotency_key: "1" })).message).toContain("idempotency_key");
+  });
+
   it("leaves out secrets and what a person would not see, and refuses what is too long", async () => {
     const said = "\u001b[31mpassword=hunter2hunter2 \u202eevil\u200b\u{e0041} ok";
     const now = service.clock.now() * 1000;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest, onSendHookHandler, preHandlerAsyncHookHandler } from "fastify";
 import type { ErrorBody } from "#contract/error-body.ts";
 import { type ErrorCode, errorStatus, isErrorCode, isErrorStatus } from "#contract/errors.ts";
-import type { Caller } from "#contract/operation.ts";
+import { type Caller, idempotencyKeyForm } from "#contract/operation.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
@@ -41,8 +41,6 @@ type Turn =
 const keptForMs = 24 * 60 * 60 * 1000;
 const defaultLimits = { answers: 10_000, bytes: 32 * 1024 * 1024 };
 const overheadBytes = 512;
-
-export const idempotencyKeyForm = /^[\x20-\x7e]{1,255}$/;
 
 export function parseIdempotencyKey(header: string | readonly string[]): string {
   const text = typeof header === "string" ? header : header.join(", ");

@@ -1,12 +1,18 @@
 import type { ErrorCode } from "#contract/errors.ts";
 import { apiBase } from "#contract/limits.ts";
-import { canWait, type Operation, type Operations } from "#contract/operation.ts";
+import {
+  canWait,
+  idempotencyKeyForm,
+  type Operation,
+  type Operations,
+  takesIdempotencyKey,
+} from "#contract/operation.ts";
 import { proposalReasonForm, proposalReasonHeader } from "#domain/access/approval-gate.ts";
 import { planTokenForm, planTokenHeader } from "#domain/access/plan-tokens.ts";
 import { overrideHeader } from "#domain/access/window-gate.ts";
 import { respondAsync } from "./context.ts";
 import { revalidate } from "./entity-tags.ts";
-import { idempotencyKeyForm, replayedErrors, replayedHeader } from "./idempotency.ts";
+import { replayedErrors, replayedHeader } from "./idempotency.ts";
 import { protectiveHeaders } from "./raw-reply.ts";
 import { overrideForm } from "./windows.ts";
 
@@ -47,7 +53,6 @@ const onAccepted = (answer: AnswerKind): boolean => answer.kind === "success" &&
 const isLimited = ({ scope, session, openToLoopback }: Operation): boolean =>
   (scope !== "public" || session === "signsIn") && !openToLoopback;
 const isLimitedAnswer = (answer: AnswerKind): boolean => answer.kind === "stream" || onRows(isLimited)(answer);
-const takesIdempotencyKey = ({ method, scope }: Operation): boolean => method === "POST" && scope !== "public";
 
 /** On every answer of a deprecated row; errors are shared by all rows. */
 const onDeprecated = (answer: AnswerKind): boolean =>

@@ -1,12 +1,12 @@
 import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { apiBase } from "#contract/limits.ts";
-import type { Caller } from "#contract/operation.ts";
+import { type Caller, idempotencyKeyForm, type Operation, takesIdempotencyKey } from "#contract/operation.ts";
 import { planTokenForm, planTokenHeader } from "#domain/access/plan-tokens.ts";
 import { type DomainError, invalid } from "#domain/common/error.ts";
 import { isRecord } from "#kernel/values.ts";
 import { cleaned } from "./text.ts";
-import { planToken, statedReason, type ToolRow } from "./tools.ts";
+import { idempotencyKey, planToken, statedReason, type ToolRow } from "./tools.ts";
 
 /** What a tool answers. */
 export interface ToolResult {
@@ -66,6 +66,7 @@ function requestOf({ operation, places }: ToolRow, given: Arguments) {
   const members: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(given)) {
     if (name === planToken || name === statedReason) continue;
+    if (name === idempotencyKey && takesIdempotencyKey(operation)) continue;
     const place = places[name] ?? (method === "GET" || body === undefined ? "query" : "body");
     if (place === "params") continue;
     if (place === "body") members[name] = value;
@@ -77,11 +78,20 @@ function requestOf({ operation, places }: ToolRow, given: Arguments) {
   return { url: `${apiBase}${filled}${size === 0 ? "" : `?${query.toString()}`}`, method, members };
 }
 
-/** @throws DomainError in words of the argument: a client knows of no header. */
-function planTokenOf({ [planToken]: token }: Arguments): Record<string, string> {
-  if (token === undefined || token === null) return {};
-  if (typeof token === "string" && planTokenForm.test(token)) return { [planTokenHeader]: token };
-  throw invalid(planToken, "Must be the plan_token of a dry run");
+/** The arguments that are headers over HTTP. @throws DomainError in words of the argument: a client knows of no header. */
+function headersOf(operation: Operation, { [planToken]: token, [idempotencyKey]: key }: Arguments) {
+  const headers: Record<string, string> = {};
+  if (token !== undefined && token !== null) {
+    if (typeof token !== "string" || !planTokenForm.test(token))
+      throw invalid(planToken, "Must be the plan_token of a dry run");
+    headers[planTokenHeader] = token;
+  }
+  if (key !== undefined && key !== null && takesIdempotencyKey(operation)) {
+    if (typeof key !== "string" || !idempotencyKeyForm.test(key))
+      throw invalid(idempotencyKey, "Must be 1 to 255 printable ASCII characters");
+    headers["idempotency-key"] = key;
+  }
+  return headers;
 }
 
 /**
@@ -96,7 +106,7 @@ export async function call({ app, relay }: Server, row: ToolRow, given: Argument
       url,
       headers: {
         host: "localhost",
-        ...planTokenOf(given),
+        ...headersOf(row.operation, given),
         ...(row.operation.outlives && { prefer: "respond-async" }),
       },
       ...(method !== "GET" && row.operation.body !== undefined && { payload: members }),

@@ -1,4 +1,4 @@
-import type { Operation, Operations } from "#contract/operation.ts";
+import { type Operation, type Operations, takesIdempotencyKey } from "#contract/operation.ts";
 import { needsOf } from "#domain/access/needs.ts";
 import { resourcesOf, withProposals } from "#domain/access/scopes.ts";
 import { isRecord } from "#kernel/values.ts";
@@ -38,6 +38,7 @@ export interface ToolRow {
 /** The arguments that are headers of the call. */
 export const planToken = "plan_token";
 export const statedReason = "stated_reason";
+export const idempotencyKey = "idempotency_key";
 
 /** What concerns the caller itself, and leads to no credential. */
 const ownAffairs = new Set(["whoami", "canI", "listApprovals", "getApproval", "cancelApproval"]);
@@ -97,6 +98,9 @@ const headerArguments = {
   },
   [statedReason]: { type: "string", maxLength: 200, description: "Why, for the audit log and for who has to approve." },
 } as const;
+const repeatable = {
+  [idempotencyKey]: { type: "string", description: "Repeat a call with the same key: it is done once." },
+} as const;
 
 function argumentsOf(operation: Operation) {
   const places: Record<string, Part> = {};
@@ -112,7 +116,8 @@ function argumentsOf(operation: Operation) {
     }
     if (Array.isArray(schema["required"])) required.push(...schema["required"]);
   }
-  if (operation.effect !== "read") Object.assign(properties, headerArguments);
+  if (operation.effect !== "read")
+    Object.assign(properties, headerArguments, takesIdempotencyKey(operation) ? repeatable : {});
   return { places, properties, required };
 }
 
