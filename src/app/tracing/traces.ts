@@ -12,8 +12,8 @@ const maxWaitingBytes = 32 * 1024 * 1024;
 const maxWaitingBodies = 800;
 const maxWaiting = 1000;
 const tooMany = "too many traces at the same time";
-/** An idle thread is ended, which frees its memory. */
-const idleMs = 60_000;
+/** An idle thread is ended, which frees its memory. Senders that export every few seconds keep it. */
+const idleMs = 10_000;
 
 interface Waiting {
   readonly resolve: (answer: TraceAnswers[TraceJob["kind"]]) => void;
