@@ -40,6 +40,7 @@ function openSearch() {
     windowOverride: () => undefined,
     answerIsSecret: () => undefined,
     checkWindows: () => undefined,
+    tools: () => undefined,
     login: () => {
       throw new Error("cannot sign in here");
     },

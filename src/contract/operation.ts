@@ -246,8 +246,8 @@ export interface Caller {
     /** The end of its key, which may be later than its own. */
     readonly keyExpiresAt: number | null;
   };
-  /** The transport that relays the call, with what its client says of itself. */
-  readonly via?: { readonly transport: "mcp"; readonly client: string; readonly reason?: string };
+  /** What relays the call: a transport, with what its client says of itself, or a diagnosis, with the model that it asks. */
+  readonly via?: { readonly transport: "mcp" | "diagnosis"; readonly client: string; readonly reason?: string };
 }
 
 export const grantedTo = ({ granted, scopes }: Pick<Caller, "granted" | "scopes">): readonly string[] =>
@@ -283,6 +283,40 @@ export interface Login {
   readonly sendCookie: (half: string | undefined) => void;
 }
 
+/** An operation as it is offered to a model. */
+export interface ToolOffer {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of its arguments. */
+  readonly schema: Readonly<Record<string, unknown>>;
+}
+
+export interface ToolAnswer {
+  readonly status: number;
+  /** Undefined where it is too long to be read. */
+  readonly body: Readonly<Record<string, unknown>> | undefined;
+  /** For a mutation, of which only the plan was asked for: the arguments that it is of, and why the model wants it. */
+  readonly planned?: { readonly arguments: Readonly<Record<string, unknown>>; readonly reason: string | null };
+}
+
+/**
+ * Operations as the tools of a model, for the caller of a request and with its rights: each call goes the way of any request. A
+ * mutation is never carried out: its plan is the answer.
+ */
+export interface Tools {
+  /** What a model is offered of what the caller may use or propose. */
+  readonly offered: () => readonly ToolOffer[];
+  /**
+   * @param by the model, for the audit log.
+   * @throws DomainError for an operation that is no tool, and for arguments that no request can have.
+   */
+  readonly call: (
+    name: string,
+    given: Readonly<Record<string, unknown>>,
+    by: { readonly model: string; readonly signal: AbortSignal },
+  ) => Promise<ToolAnswer>;
+}
+
 export interface Context {
   /** Undefined for operations without a key. */
   readonly caller: Caller | undefined;
@@ -310,6 +344,8 @@ export interface Context {
   /** Reports a further budget, for the headers of any answer. */
   readonly drawsOn: (quota: Quota) => void;
   readonly login: () => Login;
+  /** Undefined where no request is behind the call, as when it was approved. */
+  readonly tools: () => Tools | undefined;
   /** Runs a task after the answer was sent or its client disconnected, for tasks that would interrupt the answer. */
   readonly afterReply: (task: () => Promise<void>) => void;
 }

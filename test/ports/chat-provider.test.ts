@@ -18,9 +18,22 @@ beforeAll(async () => {
     },
     model: request.model,
   }));
+  mock.on(
+    { userMessage: "look", hasToolResult: false },
+    { toolCalls: [{ name: "listLogs", arguments: { unit: "nginx.service" } }], content: "I look first." },
+  );
+  mock.on({ userMessage: "look", hasToolResult: true }, { content: "It is port 80." });
   await mock.start();
 });
 afterAll(() => mock.stop());
+
+const tools: ChatCall["tools"] = [
+  {
+    name: "listLogs",
+    description: "Entries of the journal",
+    schema: { type: "object", properties: { unit: { type: "string" } }, required: ["unit"] },
+  },
+];
 
 const call: ChatCall = {
   messages: [
@@ -195,6 +208,22 @@ describe.each(everyProvider)("a chat with $title", ({ title, entry, speaks }) =>
     const streamed = title === "Mistral" ? { inputTokens: null, outputTokens: null } : usage;
     expect(parts.at(-1)).toEqual({ kind: "end", usage: streamed, ...answered });
   });
+});
+
+it.each(everyProvider)("tools are called by $title, and answered", async ({ entry }) => {
+  const provider = providerAt(mock.url, entry);
+  const asked = { ...ask("look", { maxTokens: 100 }), tools };
+  const { called } = await provider.chat(asked, never);
+  expect(called?.calls).toEqual([{ id: expect.any(String), name: "listLogs", input: expect.any(String) }]);
+  expect(JSON.parse(called?.calls[0]?.input ?? "")).toEqual({ unit: "nginx.service" });
+  if (called === undefined) return;
+  const exchanges = [{ ...called, answers: ["bind() to port 80 failed"] }];
+  const { content, called: more } = await provider.chat({ ...asked, exchanges }, never);
+  expect([content, more]).toEqual(["It is port 80.", undefined]);
+  const { body } = mock.getLastRequest() ?? {};
+  const sent = JSON.stringify(body);
+  for (const part of ["nginx.service", "bind() to port 80 failed", "Entries of the journal"])
+    expect(sent).toContain(part);
 });
 
 const speaksOf = (provider: string): Interface =>

@@ -1,5 +1,7 @@
 import type {
+  JSONSchema7,
   LanguageModelV4CallOptions,
+  LanguageModelV4Content,
   LanguageModelV4FinishReason,
   LanguageModelV4Message,
   LanguageModelV4Prompt,
@@ -8,6 +10,7 @@ import type {
   SharedV4Warning,
 } from "@ai-sdk/provider";
 import type { ChatMessage, FinishReason } from "#contract/connectors.ts";
+import type { ToolOffer } from "#contract/operation.ts";
 import {
   type ChatCall,
   type ChatEnd,
@@ -15,9 +18,12 @@ import {
   type ChatProvider,
   ProviderFailed,
   type ReportedUsage,
+  type ToolCalls,
+  type ToolExchange,
 } from "#domain/ports/connectors.ts";
 import { lazy } from "#kernel/async.ts";
-import { errorMessage } from "#kernel/errors.ts";
+import { errorMessage, orElse } from "#kernel/errors.ts";
+import { defined } from "#kernel/values.ts";
 import { brokenOff, ErrorAnswer, fieldOf, notUnderstood, type Party, toProviderFailed } from "./failures.ts";
 import type { Access, Asking, ProviderKind } from "./providers.ts";
 import { createScreen, screened, scrub } from "./scrub.ts";
@@ -58,6 +64,44 @@ function toPrompt(
     warnings: isMoved ? ["system messages were sent before all others: the provider takes them nowhere else"] : [],
   };
 }
+
+type Assistant = Extract<LanguageModelV4Message, { readonly role: "assistant" }>;
+
+const toTool = ({ name, description, schema }: ToolOffer) => ({
+  type: "function" as const,
+  ...{ name, description },
+  inputSchema: schema as JSONSchema7,
+});
+
+/** A part of a turn with calls as it is sent back; what else there is, as files, no provider needs. */
+function toTurnPart(part: LanguageModelV4Content): Assistant["content"] {
+  if (part.type !== "text" && part.type !== "reasoning" && part.type !== "tool-call") return [];
+  const options = part.providerMetadata && { providerOptions: part.providerMetadata };
+  if (part.type !== "tool-call") return [{ type: part.type, text: part.text, ...options }];
+  const { type, toolCallId, toolName } = part;
+  return [{ type, toolCallId, toolName, input: orElse((): unknown => JSON.parse(part.input), {}), ...options }];
+}
+
+function toolCallsIn(content: readonly LanguageModelV4Content[], secrets: readonly string[]): ToolCalls | undefined {
+  const calls = content.flatMap((part) =>
+    part.type === "tool-call"
+      ? [{ id: part.toolCallId, name: part.toolName, input: screened(part.input, secrets) }]
+      : [],
+  );
+  return calls.length === 0 ? undefined : { calls, turn: content.flatMap(toTurnPart) };
+}
+
+const toExchange = ({ calls, turn, answers }: ToolExchange): readonly LanguageModelV4Message[] => [
+  { role: "assistant", content: turn as Assistant["content"] },
+  {
+    role: "tool",
+    content: calls.map(({ id, name }, at) => ({
+      type: "tool-result",
+      ...{ toolCallId: id, toolName: name },
+      output: { type: "text", value: answers[at] ?? "" },
+    })),
+  },
+];
 
 const names: Readonly<Record<string, string>> = { maxOutputTokens: "max_tokens" };
 
@@ -121,6 +165,20 @@ const endsUnfinished = (error: unknown): boolean =>
 
 const isRefusedRequest = (error: unknown): boolean => [400, 422].includes(Number(fieldOf(error, "statusCode")));
 
+function callOptions(kind: ProviderKind, access: Access, call: ChatCall, abortSignal: AbortSignal) {
+  const { messages, tools, exchanges = [], maxTokens, temperature } = call;
+  const { prompt, warnings } = toPrompt(messages, kind.hoistsSystem);
+  const options: LanguageModelV4CallOptions = {
+    prompt: [...prompt, ...exchanges.flatMap(toExchange)],
+    ...(tools !== undefined && { tools: tools.map(toTool) }),
+    abortSignal,
+    ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(kind.options !== undefined && { providerOptions: { ...kind.options(access) } }),
+  };
+  return { options, warnings };
+}
+
 export function createChatProvider(kind: ProviderKind, access: Access, party: Party): ChatProvider {
   const load = lazy(() => kind.load(access));
   const modelIn = kind.modelIn ?? (() => undefined);
@@ -130,17 +188,7 @@ export function createChatProvider(kind: ProviderKind, access: Access, party: Pa
   const failureOf = (error: unknown, signal: AbortSignal): unknown =>
     signal.aborted ? signal.reason : toProviderFailed(error, party, Date.now());
 
-  const optionsOf = ({ messages, maxTokens, temperature }: ChatCall, abortSignal: AbortSignal) => {
-    const { prompt, warnings } = toPrompt(messages, kind.hoistsSystem);
-    const options: LanguageModelV4CallOptions = {
-      prompt,
-      abortSignal,
-      ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
-      ...(temperature !== undefined && { temperature }),
-      ...(kind.options !== undefined && { providerOptions: { ...kind.options(access) } }),
-    };
-    return { options, warnings };
-  };
+  const optionsOf = (call: ChatCall, signal: AbortSignal) => callOptions(kind, access, call, signal);
 
   async function generate(call: ChatCall, signal: AbortSignal) {
     const { options, warnings } = optionsOf(call, signal);
@@ -152,7 +200,8 @@ export function createChatProvider(kind: ProviderKind, access: Access, party: Pa
       warnings: [...warnings, ...result.warnings.map(toSentence)],
     };
     const content = result.content.map((part) => (part.type === "text" ? part.text : "")).join("");
-    return { ...end, content: screened(content, party.secrets) };
+    const called = toolCallsIn(result.content, party.secrets);
+    return { ...end, content: screened(content, party.secrets), ...defined({ called }) };
   }
 
   async function* parts(call: ChatCall, signal: AbortSignal): AsyncGenerator<ChatPart> {

@@ -38,6 +38,7 @@ import { createHttpServer } from "#transports/http/server.ts";
 import { createSessionCookies } from "#transports/http/sessions.ts";
 import { createClientCertificates, type ServerTls, verifiesAnew } from "#transports/http/tls.ts";
 import { addMcp } from "#transports/mcp/index.ts";
+import { createRequestTools } from "#transports/mcp/request-tools.ts";
 import { createStreamServer } from "#transports/ws/index.ts";
 import type { TlsPart } from "./tls.ts";
 
@@ -92,7 +93,10 @@ function createServer(ports: HttpPorts, shutdown: AbortSignal) {
     metricsPublic: settings.metricsPublic,
     clock,
   });
+  const table = ports.table ?? operations;
+  const toolsOf = createRequestTools({ app: (): FastifyInstance => server.app, relay: relayFor, operations: table });
   const server = createHttpServer({
+    toolsOf,
     handlers: { ...ports.handlers, getMetrics: () => metrics.text() },
     table: ports.table,
     admit,
@@ -132,7 +136,7 @@ function createServer(ports: HttpPorts, shutdown: AbortSignal) {
   addMcp({
     app: server.app,
     relay: relayFor,
-    operations: ports.table ?? operations,
+    operations: table,
     version,
     log: logs.log,
     approvalUrl: (id) => `${origin}${base}/console/approvals?id=${id}`,

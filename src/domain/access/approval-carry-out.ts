@@ -138,6 +138,7 @@ function contextOf(caller: Caller, { stopping, onTrouble }: RunPorts, own: Parti
     login() {
       throw new Error("cannot sign in: a call that was approved has no request");
     },
+    tools: () => undefined,
     afterReply: (task) => void task().catch(onTrouble),
     ...own,
   };

@@ -1,7 +1,7 @@
-import type { ChatMessage, TokenUsage } from "#contract/connectors.ts";
+import type { TokenUsage } from "#contract/connectors.ts";
 import type { Quota } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
-import type { ReportedUsage, TokenLedger } from "#domain/ports/connectors.ts";
+import type { ChatCall, ReportedUsage, TokenLedger } from "#domain/ports/connectors.ts";
 import { type Clock, toDay } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
 import { utf8Length } from "#kernel/text.ts";
@@ -22,6 +22,11 @@ interface Wanted {
 }
 
 export interface Reservation {
+  /** What is left of the day, other calls in progress aside; undefined without a limit. */
+  readonly remaining: number | undefined;
+  /** Counts tokens, and keeps the rest reserved. */
+  readonly spend: (tokens: number) => void;
+  /** Counts tokens, and gives the rest back. */
   readonly settle: (tokens: number) => void;
 }
 
@@ -66,14 +71,14 @@ export function createTokenBudgets(ports: {
     }
   };
 
-  const check = (keyId: string, limit: number, now: number, drawsOn: (quota: Quota) => void): void => {
+  const check = (keyId: string, limit: number, now: number, drawsOn: (quota: Quota) => void): number => {
     const day = toDay(now);
     const used = ledger.used(keyId, day) + (unwritten.get(nameOf(keyId, day))?.tokens ?? 0);
     const reserved = reservedBy.get(keyId) ?? 0;
     const resetSeconds = Math.max(1, Math.ceil((dayMs - (now % dayMs)) / 1000));
     const remaining = Math.max(0, limit - used - reserved);
     drawsOn({ name: "tokens", limit, remaining, windowSeconds, resetSeconds });
-    if (remaining > 0) return;
+    if (remaining > 0) return remaining;
     const isBusy = used < limit;
     const retryAfter = isBusy ? Math.min(busyRetrySeconds, resetSeconds) : resetSeconds;
     const state = isBusy ? "calls in progress have reserved the rest" : `${used} are used`;
@@ -93,15 +98,22 @@ export function createTokenBudgets(ports: {
     reserve: ({ keyId, limit, tokens, drawsOn }: Wanted): Reservation => {
       const now = clock.now();
       forgetOldDays(now, toDay(now));
-      if (limit !== undefined) check(keyId, limit, now, drawsOn);
+      const remaining = limit === undefined ? undefined : check(keyId, limit, now, drawsOn);
       addReserved(keyId, tokens);
+      let held = tokens;
       let isSettled = false;
+      const count = (used: number, released: number): void => {
+        held -= released;
+        addReserved(keyId, -released);
+        write(keyId, toDay(clock.now()), used);
+      };
       return {
+        remaining,
+        spend: (used) => count(used, Math.min(used, held)),
         settle(used) {
           if (isSettled) return;
           isSettled = true;
-          addReserved(keyId, -tokens);
-          write(keyId, toDay(clock.now()), used);
+          count(used, held);
         },
       };
     },
@@ -114,14 +126,25 @@ const tokensPerMessage = 4;
 
 const tokensOf = (bytes: number): number => Math.ceil(bytes / bytesPerToken);
 
-export const estimateInput = (messages: readonly ChatMessage[]): number =>
-  messages.reduce((sum, { content }) => sum + tokensPerMessage + tokensOf(utf8Length(content)), 0);
+type Asked = Pick<ChatCall, "messages" | "tools" | "exchanges">;
+
+const bytesOfExchanges = ({ exchanges = [] }: Asked): readonly number[] =>
+  exchanges.flatMap(({ calls, answers }) => [
+    ...calls.map(({ name, input }) => utf8Length(name) + utf8Length(input)),
+    ...answers.map(utf8Length),
+  ]);
+
+export const estimateInput = (asked: Asked): number =>
+  [...asked.messages.map(({ content }) => utf8Length(content)), ...bytesOfExchanges(asked)].reduce(
+    (sum, bytes) => sum + tokensPerMessage + tokensOf(bytes),
+    asked.tools === undefined ? 0 : tokensOf(utf8Length(JSON.stringify(asked.tools))),
+  );
 
 /** Token usage; estimated from the lengths of texts where the provider reports none. */
-export function usageOf(reported: ReportedUsage, messages: readonly ChatMessage[], outputBytes: number): TokenUsage {
+export function usageOf(reported: ReportedUsage, asked: Asked, outputBytes: number): TokenUsage {
   const { inputTokens, outputTokens } = reported;
   const usage = {
-    input_tokens: inputTokens ?? estimateInput(messages),
+    input_tokens: inputTokens ?? estimateInput(asked),
     output_tokens: outputTokens ?? tokensOf(outputBytes),
   };
   return inputTokens === null || outputTokens === null ? { ...usage, estimated: true } : usage;

@@ -1,6 +1,7 @@
-import type { ChatAnswer, ChatMessage, TokenUsage } from "#contract/connectors.ts";
+import type { ChatAnswer, TokenUsage } from "#contract/connectors.ts";
 import type { Context, ServerSentEvent } from "#contract/operation.ts";
 import {
+  type ChatCall,
   type ChatEnd,
   type ChatProvider,
   type ConnectorDefinition,
@@ -9,7 +10,7 @@ import {
 } from "#domain/ports/connectors.ts";
 import { createTimeLimit, type TimeLimit, untilAborted } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { estimateInput, type TokenBudgets, usageOf } from "./budget.ts";
+import { estimateInput, type Reservation, type TokenBudgets, usageOf } from "./budget.ts";
 import type { Connectors } from "./connectors.ts";
 import { cutShort, mayHaveCost, takenTooSlowly, timeUp, toUnavailable } from "./failure.ts";
 
@@ -63,9 +64,8 @@ export interface CallReport {
   readonly usage: TokenUsage | undefined;
 }
 
-export interface ChatInput {
+export interface ChatInput extends Pick<ChatCall, "messages" | "tools" | "exchanges"> {
   readonly connector?: string | undefined;
-  readonly messages: readonly ChatMessage[];
   readonly maxTokens?: number | undefined;
   readonly temperature?: number | undefined;
 }
@@ -96,22 +96,30 @@ const toResponse = (end: ChatEnd, connector: string, usage: TokenUsage, content:
 const tokensIn = ({ input_tokens: input, output_tokens: output }: TokenUsage): number => input + output;
 const nothingReported = { inputTokens: null, outputTokens: null };
 
+/** @throws DomainError `RATE_LIMITED` */
+export function reserveTokens(
+  { connectors, budgets }: Pick<ChatCallPorts, "connectors" | "budgets">,
+  tokens: number,
+  { caller, drawsOn }: Pick<ChatContext, "caller" | "drawsOn">,
+): Reservation {
+  const limit = caller && connectors.budgetOf({ id: caller.keyId, name: caller.keyName });
+  return budgets.reserve({ keyId: caller?.keyId ?? "", limit, tokens, drawsOn });
+}
+
+/** The most that a call may use. */
+export const tokensOfCall = ({ maxTokens = usualOutputTokens, ...asked }: ChatInput): number =>
+  estimateInput(asked) + maxTokens;
+
+/** @param settle is told what the call has used, once. */
 export function beginCall(
-  { connectors, budgets, clock, onCall }: ChatCallPorts,
+  { connectors, clock, onCall }: ChatCallPorts,
   { definition }: ChosenConnector,
   input: ChatInput,
-  context: ChatContext,
+  context: Pick<ChatContext, "signal">,
+  settle: (tokens: number) => void,
 ) {
-  const { caller } = context;
   const { name, timeoutMs } = definition;
-  const { messages, maxTokens = usualOutputTokens } = input;
-  const inputTokens = estimateInput(messages);
-  const reservation = budgets.reserve({
-    keyId: caller?.keyId ?? "",
-    limit: caller === undefined ? undefined : connectors.budgetOf({ id: caller.keyId, name: caller.keyName }),
-    tokens: inputTokens + maxTokens,
-    drawsOn: context.drawsOn,
-  });
+  const inputTokens = estimateInput(input);
   const outer = context.signal();
   const limit = createTimeLimit(clock, timeoutMs, outer, timeUp);
   const startedAt = clock.monotonicMs();
@@ -124,10 +132,10 @@ export function beginCall(
     if (isOver) return;
     isOver = true;
     limit.end();
-    reservation.settle(lost + tokens);
+    settle(lost + tokens);
     onCall({ connector: name, result, durationMs: clock.monotonicMs() - startedAt, usage });
   };
-  const brokenOff = (outputBytes: number): number => tokensIn(usageOf(nothingReported, messages, outputBytes));
+  const brokenOff = (outputBytes: number): number => tokensIn(usageOf(nothingReported, input, outputBytes));
 
   return {
     signal: limit.signal,
@@ -142,7 +150,7 @@ export function beginCall(
     /** The connector works, however the call ends. */
     begun: (): void => connectors.used(definition, undefined),
     succeed(end: ChatEnd, outputBytes: number, content: string): ChatAnswer {
-      const usage = usageOf(end.usage, messages, outputBytes);
+      const usage = usageOf(end.usage, input, outputBytes);
       connectors.used(definition, undefined);
       finish("success", tokensIn(usage), usage);
       return toResponse(end, name, usage, content);

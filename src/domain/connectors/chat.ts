@@ -1,14 +1,62 @@
 import type { ChatAnswer } from "#contract/connectors.ts";
 import type { Caller, Context, ServerSentEvent } from "#contract/operation.ts";
 import { DomainError, type ScopeLack } from "#domain/common/error.ts";
-import { type ChatPart, ProviderFailed } from "#domain/ports/connectors.ts";
+import { type ChatPart, ProviderFailed, type ToolCalls } from "#domain/ports/connectors.ts";
 import { untilAborted } from "#kernel/async.ts";
 import { utf8Length } from "#kernel/text.ts";
-import { beginCall, type ChatCallPorts, type ChatContext, type ChatInput, type ChosenConnector } from "./chat-call.ts";
+import { defined } from "#kernel/values.ts";
+import {
+  beginCall,
+  type ChatCallPorts,
+  type ChatContext,
+  type ChatInput,
+  type ChosenConnector,
+  reserveTokens,
+  tokensOfCall,
+} from "./chat-call.ts";
 import type { Connectors } from "./connectors.ts";
 import { noDefault, notConfigured } from "./failure.ts";
 
+/** What a model says: an answer, or what it wants to be called before it answers. */
+export interface ModelReply {
+  readonly answer: ChatAnswer;
+  readonly called: ToolCalls | undefined;
+}
+
+export interface Conversation {
+  /** How many tokens there are for all calls. */
+  readonly tokens: number;
+  /** @throws DomainError `UNAVAILABLE` when the provider fails. */
+  readonly ask: (input: Omit<ChatInput, "connector">) => Promise<ModelReply>;
+  readonly end: () => void;
+}
+
 export type Chat = ReturnType<typeof createChat>;
+
+const toCall = ({ messages, tools, exchanges, maxTokens, temperature }: ChatInput) => ({
+  ...{ messages, maxTokens, temperature },
+  ...defined({ tools, exchanges }),
+});
+
+async function replyOf(
+  ports: ChatCallPorts,
+  chosen: ChosenConnector,
+  input: ChatInput,
+  context: Pick<ChatContext, "signal">,
+  settle: (tokens: number) => void,
+): Promise<ModelReply> {
+  const call = beginCall(ports, chosen, input, context, settle);
+  try {
+    const { called, ...answer } = await call.attempt(() => chosen.provider.chat(toCall(input), call.signal));
+    const outputBytes = (called?.calls ?? []).reduce(
+      (sum, { name, input: given }) => sum + utf8Length(name) + utf8Length(given),
+      utf8Length(answer.content),
+    );
+    return { answer: call.succeed(answer, outputBytes, answer.content), called };
+  } catch (error) {
+    throw call.fail(error, 0);
+  }
+}
 
 export function createChat(
   ports: ChatCallPorts & {
@@ -36,25 +84,34 @@ export function createChat(
     return { definition, provider: definition.access.provider };
   };
 
-  const toCall = ({ messages, maxTokens, temperature }: ChatInput) => ({ messages, maxTokens, temperature });
-
   /** @throws DomainError as `choose`, RATE_LIMITED for a used-up budget, UNAVAILABLE when the provider fails. */
   const ask = async (input: ChatInput, context: ChatContext): Promise<ChatAnswer> => {
     const chosen = await choose(input.connector, context);
     context.touched({ connector: chosen.definition.name });
-    const call = beginCall(ports, chosen, input, context);
-    try {
-      const reply = await call.attempt(() => chosen.provider.chat(toCall(input), call.signal));
-      return call.succeed(reply, utf8Length(reply.content), reply.content);
-    } catch (error) {
-      throw call.fail(error, 0);
-    }
+    const { settle } = reserveTokens(ports, tokensOfCall(input), context);
+    return (await replyOf(ports, chosen, input, context, settle)).answer;
+  };
+
+  /**
+   * Begins several calls of a connector that draw on one reservation, so that none of them is refused for the budget of the key.
+   * @param tokens the most that all of them may use.
+   * @throws DomainError as `ask`.
+   */
+  const begin = async (connector: string, tokens: number, context: ChatContext): Promise<Conversation> => {
+    const chosen = await choose(connector, context);
+    const { remaining, spend, settle } = reserveTokens(ports, tokens, context);
+    return {
+      tokens: Math.min(tokens, remaining ?? tokens),
+      ask: (input) => replyOf(ports, chosen, input, context, spend),
+      end: () => settle(0),
+    };
   };
 
   async function* stream(input: ChatInput, context: ChatContext): AsyncGenerator<ServerSentEvent> {
     const chosen = await choose(input.connector, context);
     context.touched({ connector: chosen.definition.name });
-    const call = beginCall(ports, chosen, input, context);
+    const { settle } = reserveTokens(ports, tokensOfCall(input), context);
+    const call = beginCall(ports, chosen, input, context, settle);
     let outputBytes = 0;
     let parts: AsyncIterator<ChatPart> | undefined;
     try {
@@ -84,5 +141,5 @@ export function createChat(
     }
   }
 
-  return { choose, ask, stream };
+  return { choose, ask, begin, stream };
 }

@@ -45,6 +45,7 @@ const context = {
   idempotencyKey: () => undefined,
   touched: () => undefined,
   checkWindows: () => undefined,
+  tools: () => undefined,
   login: () => {
     throw new Error("no row of operations signs anybody in");
   },

@@ -1,8 +1,34 @@
 import type { ChatMessage, FinishReason } from "#contract/connectors.ts";
+import type { ToolOffer } from "#contract/operation.ts";
+
+/** A tool that a model wants to be called. */
+export interface ToolCall {
+  /** The model's own name for it. */
+  readonly id: string;
+  readonly name: string;
+  /** JSON as the model wrote it, which may be malformed. */
+  readonly input: string;
+}
+
+/** The tools that a model called at once. */
+export interface ToolCalls {
+  readonly calls: readonly ToolCall[];
+  /** The turn as the provider wants it back, with what else belongs to it; only the provider reads it. */
+  readonly turn: unknown;
+}
+
+export interface ToolExchange extends ToolCalls {
+  /** One for each call, in order. */
+  readonly answers: readonly string[];
+}
 
 export interface ChatCall {
   /** Oldest first; system messages anywhere among them. */
   readonly messages: readonly ChatMessage[];
+  /** What the model may call; a provider that knows of none refuses the call. */
+  readonly tools?: readonly ToolOffer[];
+  /** What the model has called since the messages, oldest first. */
+  readonly exchanges?: readonly ToolExchange[];
   /** Of the answer; undefined for the provider's default. */
   readonly maxTokens: number | undefined;
   readonly temperature: number | undefined;
@@ -25,6 +51,8 @@ export interface ChatEnd {
 
 export interface ChatReply extends ChatEnd {
   readonly content: string;
+  /** Undefined where the model calls nothing, so that its text is the answer. */
+  readonly called?: ToolCalls;
 }
 
 /** A piece of an answer; `end` is always the last. */

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Context, Login } from "#contract/operation.ts";
+import type { Context, Login, Tools } from "#contract/operation.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { Logins } from "./admission.ts";
 import { parseIdempotencyKey, repetitionId } from "./idempotency.ts";
@@ -57,6 +57,7 @@ export interface ContextPorts {
   readonly log: Logger;
   readonly shutdown: AbortSignal;
   readonly logins: Logins;
+  readonly toolsOf: (request: FastifyRequest) => Tools;
 }
 
 /** @throws DomainError `FORBIDDEN` where a page of another origin asks, which must not sign anybody in. */
@@ -78,7 +79,7 @@ function loginOf(request: FastifyRequest, reply: FastifyReply, logins: Logins): 
 export function createContext(
   request: FastifyRequest,
   reply: FastifyReply,
-  { shutdown, log, windows, logins }: ContextPorts,
+  { shutdown, log, windows, logins, toolsOf }: ContextPorts,
 ): Context {
   let made: AbortSignal | undefined;
   return {
@@ -115,6 +116,7 @@ export function createContext(
       request.record.touched = target;
     },
     login: () => loginOf(request, reply, logins),
+    tools: () => toolsOf(request),
     afterReply(task) {
       // Not "finish": the task is also done when the client has gone.
       reply.raw.once("close", () => {

@@ -3,9 +3,9 @@ import type { FastifyInstance } from "fastify";
 import { apiBase } from "#contract/limits.ts";
 import { type Caller, idempotencyKeyForm, type Operation, takesIdempotencyKey } from "#contract/operation.ts";
 import { planTokenForm, planTokenHeader } from "#domain/access/plan-tokens.ts";
+import { cleaned } from "#domain/common/clean-text.ts";
 import { type DomainError, invalid } from "#domain/common/error.ts";
 import { isRecord } from "#kernel/values.ts";
-import { cleaned } from "./text.ts";
 import { idempotencyKey, planToken, statedReason, type ToolRow } from "./tools.ts";
 
 /** What a tool answers. */
@@ -38,6 +38,8 @@ export interface Answer {
   /** Of the answer as it came. */
   readonly bytes: number;
   readonly body: Record<string, unknown>;
+  /** Whether the body is all of it: what is far too long is not read. */
+  readonly isWhole: boolean;
 }
 
 /** More than a model reads with profit; what is longer is asked for in pages. */
@@ -117,7 +119,7 @@ export async function call({ app, relay }: Server, row: ToolRow, given: Argument
   const bytes = rawPayload.byteLength;
   const isUnread = bytes === 0 || (bytes > maxCleanedBytes && row.operation.effect === "read" && isGood(status));
   const answer: unknown = isUnread ? {} : response.json();
-  return { status, bytes, body: isRecord(answer) ? answer : { answer } };
+  return { status, bytes, body: isRecord(answer) ? answer : { answer }, isWhole: bytes === 0 || !isUnread };
 }
 
 const isGood = (status: number): boolean => status < 400;
@@ -126,7 +128,7 @@ const isGood = (status: number): boolean => status < 400;
  * An answer as a client gets it: what is too long is refused, since half of it would be taken for the whole.
  * @param isDone whether something was carried out: that is never said to be refused.
  */
-export function toResult({ status, bytes, body }: Answer, isDone = false): ToolResult {
+export function toResult({ status, bytes, body }: Omit<Answer, "isWhole">, isDone = false): ToolResult {
   const whole = bytes > maxCleanedBytes ? undefined : resultOf(cleaned(body), isGood(status));
   const [text] = whole?.content ?? [];
   const length = text === undefined ? bytes : Buffer.byteLength(text.text);

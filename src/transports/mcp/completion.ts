@@ -1,6 +1,6 @@
+import { cleanText } from "#domain/common/clean-text.ts";
 import { isRecord } from "#kernel/values.ts";
 import type { Answer } from "./calls.ts";
-import { cleanText } from "./text.ts";
 
 const most = 100;
 

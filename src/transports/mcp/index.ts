@@ -2,7 +2,7 @@ import type { McpRequestContext, Server, ServerContext } from "@modelcontextprot
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { apiBase } from "#contract/limits.ts";
 import type { Caller, Operations } from "#contract/operation.ts";
-import { DomainError, invalid } from "#domain/common/error.ts";
+import { DomainError } from "#domain/common/error.ts";
 import { defined } from "#kernel/values.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import {
@@ -18,8 +18,7 @@ import { completionsOf } from "./completion.ts";
 import { followed } from "./progress.ts";
 import { listedPrompts, promptOf } from "./prompts.ts";
 import { callOf, resources, resourceTemplates } from "./resources.ts";
-import { cleanText } from "./text.ts";
-import { inToolsets, isOpenTo, statedReason, type ToolRow, toolRows } from "./tools.ts";
+import { inToolsets, isOpenTo, reasonOf, type ToolRow, toolRows } from "./tools.ts";
 
 export interface McpPorts extends Pick<HttpServer, "relay"> {
   readonly app: FastifyInstance;
@@ -57,16 +56,6 @@ function clientOf({ mcpReq }: ServerContext, { headers }: FastifyRequest): strin
     .replaceAll(/[^\x20-\x7e]/g, "")
     .trim()
     .slice(0, 80);
-}
-
-const mostReason = 200;
-
-/** Why a caller does something, as others are shown it. @throws DomainError for what is no text. */
-function reasonOf({ [statedReason]: reason }: Arguments): string | undefined {
-  if (reason === undefined || reason === null) return undefined;
-  if (typeof reason !== "string") throw invalid(statedReason, "Must be a text");
-  const text = cleanText(reason.replaceAll(/\s+/g, " ")).trim();
-  return text === "" ? undefined : text.slice(0, mostReason).toWellFormed();
 }
 
 function originOf({ caller, request }: Asked, context: ServerContext, given: Arguments = {}): Origin {

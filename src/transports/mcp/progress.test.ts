@@ -6,6 +6,7 @@ import { followed } from "./progress.ts";
 const at = (status: string, percent: number | null, step = ""): Answer => ({
   status: status === "succeeded" ? 200 : 202,
   bytes: 100,
+  isWhole: true,
   body: { id: "1", status, progress: { percent, step } },
 });
 

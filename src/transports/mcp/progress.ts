@@ -1,7 +1,7 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
+import { cleanText } from "#domain/common/clean-text.ts";
 import { isRecord } from "#kernel/values.ts";
 import type { Answer, Arguments } from "./calls.ts";
-import { cleanText } from "./text.ts";
 
 const acceptedStatus = 202;
 const wait = "10s";

@@ -1,6 +1,8 @@
 import { type Operation, type Operations, takesIdempotencyKey } from "#contract/operation.ts";
 import { needsOf } from "#domain/access/needs.ts";
 import { resourcesOf, withProposals } from "#domain/access/scopes.ts";
+import { cleanText } from "#domain/common/clean-text.ts";
+import { invalid } from "#domain/common/error.ts";
 import { isRecord } from "#kernel/values.ts";
 
 type Part = "params" | "query" | "body";
@@ -39,6 +41,16 @@ export interface ToolRow {
 export const planToken = "plan_token";
 export const statedReason = "stated_reason";
 export const idempotencyKey = "idempotency_key";
+
+const mostReason = 200;
+
+/** Why a caller does something, as others are shown it. @throws DomainError for what is no text. */
+export function reasonOf({ [statedReason]: reason }: Readonly<Record<string, unknown>>): string | undefined {
+  if (reason === undefined || reason === null) return undefined;
+  if (typeof reason !== "string") throw invalid(statedReason, "Must be a text");
+  const text = cleanText(reason.replaceAll(/\s+/g, " ")).trim();
+  return text === "" ? undefined : text.slice(0, mostReason).toWellFormed();
+}
 
 /** What concerns the caller itself, and leads to no credential. */
 const ownAffairs = new Set(["whoami", "canI", "listApprovals", "getApproval", "cancelApproval"]);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cleaned } from "./text.ts";
+import { cleaned } from "./clean-text.ts";
 
 describe("what a model reads", () => {
   it.each([
