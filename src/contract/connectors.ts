@@ -131,6 +131,9 @@ export const Explanation = Type.Object({
         "Lines that the explanation cites and that do not exist, such as `L99`: do not rely on what they are given for.",
     }),
   ),
+  unsupported: Type.Optional(
+    Type.Array(Type.String(), { description: "Sentences of the explanation that cite nothing that exists." }),
+  ),
   redactions: Type.Integer({ description: "Number of secrets that were redacted before sending." }),
   omitted: Type.Array(Type.String(), {
     description:

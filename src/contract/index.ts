@@ -60,6 +60,19 @@ import {
   explanations,
   TokenUsage,
 } from "./connectors.ts";
+import {
+  Diagnosis,
+  DiagnosisCall,
+  DiagnosisDoneEvent,
+  DiagnosisEvent,
+  DiagnosisInput,
+  DiagnosisPreview,
+  DiagnosisProposal,
+  DiagnosisStep,
+  DiagnosisStepEvent,
+  DiagnosisTool,
+  diagnoses,
+} from "./diagnosis.ts";
 import { DiskUsage, diskUsage } from "./disk-usage.ts";
 import { DiskDevice, DiskFileSystem, DiskList, disks } from "./disks.ts";
 import { ErrorBody } from "./error-body.ts";
@@ -180,6 +193,7 @@ export const operations = {
   ...longOperations,
   ...connectors,
   ...explanations,
+  ...diagnoses,
   ...plugins,
   ...auth,
   ...sessions,
@@ -302,6 +316,16 @@ export const resources = {
   Explanation,
   ExplanationPreview,
   ExplanationInput,
+  Diagnosis,
+  DiagnosisCall,
+  DiagnosisStep,
+  DiagnosisProposal,
+  DiagnosisTool,
+  DiagnosisPreview,
+  DiagnosisInput,
+  DiagnosisStepEvent,
+  DiagnosisDoneEvent,
+  DiagnosisEvent,
   TraceSummary,
   TraceList,
   Trace,

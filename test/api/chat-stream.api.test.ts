@@ -8,7 +8,7 @@ import type { ChatPart, ChatProvider } from "#domain/ports/connectors.ts";
 import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
 import { createFakeTokenLedger, type FakeTokenLedger } from "../fakes/token-ledger.ts";
-import { errorWith, send, startTestService, type TestService, turns, turnsUntil } from "./harness.ts";
+import { errorWith, eventsIn, send, startTestService, type TestService, turns, turnsUntil } from "./harness.ts";
 
 const messages = [{ role: "user" as const, content: "Hello" }];
 const path = "/api/v1/connectors/chat";
@@ -47,23 +47,6 @@ const open = (headers: Readonly<Record<string, string>> = {}, signal?: AbortSign
     body: JSON.stringify({ messages, stream: true }),
     ...(signal && { signal }),
   });
-
-interface Event {
-  readonly event: string;
-  readonly data: Record<string, unknown>;
-}
-
-/** Events of a whole stream; comments are left out. */
-function eventsIn(text: string): readonly Event[] {
-  expect(text.endsWith("\n\n")).toBe(true);
-  return text
-    .split("\n\n")
-    .filter((block) => block !== "" && !block.startsWith(":"))
-    .map((block) => {
-      const match = /^event: (\w+)\ndata: (.*)$/.exec(block);
-      return { event: match?.[1] ?? block, data: JSON.parse(match?.[2] ?? "{}") as Record<string, unknown> };
-    });
-}
 
 const keyId = (): string => service.admin.slice(4, 12);
 const refused = new ProviderFailed("the provider said no", { failure: "refused", status: 500, isRetryable: false });

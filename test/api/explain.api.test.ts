@@ -25,7 +25,7 @@ beforeEach(async () => {
     { name: "shop.service", description: "The shop", activeState: "failed", subState: "failed", result: "exit-code" },
     { name: "other.service", description: "Another one" },
   ]);
-  await start("Its start failed [L2], since [L1]. [L2] again, and [L99].");
+  await start("Its start failed [L2], since [L1]. [L2] again, and [L99]. The shop is new.");
 });
 afterEach(() => service.app.close());
 
@@ -82,12 +82,13 @@ describe("an explanation", () => {
     const cursors = write([{ message: "cannot open /etc/shop.conf" }, { message: "exiting" }]);
     const explanation = await answered("", { question: "Why now?" });
     expect(explanation).toEqual({
-      explanation: "Its start failed [L2], since [L1]. [L2] again, and [L99].",
+      explanation: "Its start failed [L2], since [L1]. [L2] again, and [L99]. The shop is new.",
       model: "fake-1",
       connector: "local",
       usage: { input_tokens: 3, output_tokens: 4 },
       cited: [cursors[1], cursors[0]],
       invalid_citations: ["L99"],
+      unsupported: ["The shop is new."],
       redactions: 0,
       omitted: [],
       check: expect.objectContaining({ check_id: "plain", status: "fail", message: failing.message }),

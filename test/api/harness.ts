@@ -407,6 +407,23 @@ export function sessionOf({ service: { sessions } }: Pick<TestService, "service"
 }
 
 /** The body of an error, as far as it is said. */
+interface StreamedEvent {
+  readonly event: string;
+  readonly data: Record<string, unknown>;
+}
+
+/** Server-sent events of a whole stream; comments are left out. */
+export function eventsIn(text: string): readonly StreamedEvent[] {
+  expect(text.endsWith("\n\n")).toBe(true);
+  return text
+    .split("\n\n")
+    .filter((block) => block !== "" && !block.startsWith(":"))
+    .map((block) => {
+      const match = /^event: (\w+)\ndata: (.*)$/.exec(block);
+      return { event: match?.[1] ?? block, data: JSON.parse(match?.[2] ?? "{}") as Record<string, unknown> };
+    });
+}
+
 export const errorWith = (code: ErrorCode, details: object) => ({ error: { code, details } });
 
 /** The message of a refusal. */

@@ -253,6 +253,13 @@ const successes: Readonly<Record<MutationName, Success>> = {
     },
     changed: ({ service, provider }) => service.replaceConnectors(answering(provider, "local", "fake-2")),
   },
+  diagnose: {
+    body: { check: "plain" },
+    resized: ({ checks }) => {
+      checks.plain.finds = "warn";
+    },
+    changed: ({ service, provider }) => service.replaceConnectors(answering(provider, "local", "fake-2")),
+  },
   enablePlugin: {
     params: { name: "tool" },
     prepare: ({ plugins }) => void plugins.folders.put("tool"),

@@ -534,6 +534,13 @@ const cases: Cases = {
       details: { connector: null, provider_status: null, retryable: false },
     },
   },
+  diagnose: {
+    NOT_FOUND: { request: { body: { check: "none" } }, details: { check_id: "none" } },
+    UNAVAILABLE: {
+      request: { body: { question: "Why is it slow?" } },
+      details: { connector: null, provider_status: null, retryable: false },
+    },
+  },
   enablePlugin: {
     VALIDATION_ERROR: {
       request: { path: "/api/v1/plugins/rooted/enable" },

@@ -37,6 +37,7 @@ async function unlessAborted(promise: Promise<void>, signal: AbortSignal): Promi
 
 /**
  * Answers every call alike.
+ * @param options.answer what it answers to each call, where that differs from `reply`; it may throw.
  * @param options.failures by the text of the last message, what a call fails with.
  * @param options.pieces of a stream; the words of the answer unless given.
  */
@@ -44,6 +45,7 @@ export function createFakeChatProvider(
   options: {
     readonly reply?: Partial<ChatReply>;
     readonly pieces?: readonly string[];
+    readonly answer?: (call: ChatCall) => Partial<ChatReply> | Promise<Partial<ChatReply>>;
     readonly failures?: Readonly<Record<string, ProviderFailed>>;
   } = {},
 ): FakeChatProvider {
@@ -101,7 +103,7 @@ export function createFakeChatProvider(
     async chat(call, signal) {
       begin(call, signal);
       await wait(signal);
-      return reply;
+      return { ...reply, ...(await options.answer?.(call)) };
     },
     stream,
     async probe(signal) {

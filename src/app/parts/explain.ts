@@ -1,14 +1,17 @@
 import type { PartContext } from "#app/part.ts";
 import { checkHistoryLimit } from "#contract/limits.ts";
 import type { Caller } from "#contract/operation.ts";
+import { scopeLack } from "#domain/access/needs.ts";
 import { allows, resourcesOf } from "#domain/access/scopes.ts";
 import type { Chat } from "#domain/connectors/chat.ts";
+import { diagnosisHandlers } from "#domain/explain/diagnosis/handlers.ts";
 import { explainHandlers } from "#domain/explain/handlers.ts";
+import type { Asking, ExplainSources } from "#domain/explain/sources.ts";
 import type { Reads } from "#domain/explain/surroundings.ts";
 import type { RunHistory } from "#domain/health/history/history.ts";
 import type { CheckRunner } from "#domain/health/runner.ts";
 import type { LogReader } from "#domain/logs/reader.ts";
-import { isWithin } from "#domain/logs/unit-pattern.ts";
+import { canonicalUnit, isWithin } from "#domain/logs/unit-pattern.ts";
 import type { Units } from "#domain/ports/units.ts";
 
 export function createExplainPart(
@@ -34,28 +37,32 @@ export function createExplainPart(
     ...{ ...health.handlers, ...ports.system.handlers, ...ports.processes.handlers },
     ...{ ...ports.diskUsage.handlers, ...ports.packages.handlers, ...ports.audit.handlers },
   };
+  const sources: ExplainSources = {
+    check: health.runner.current,
+    history: (checkId, since) => health.history.transitions(checkId, since, checkHistoryLimit.maximum).runs,
+    units: units.list,
+    logs: (search, { keyId: owner }, signal) =>
+      logs.reader.read(
+        { ...search, boot: undefined, grep: undefined, cursor: undefined, order: "asc" },
+        { owner, signal },
+      ),
+    seesUnits: ({ scopes }) => allows(scopes, "system:read"),
+    logUnitsOf: logs.unitsOf,
+    reads,
+    maySee: ({ caller }, scope) => caller !== undefined && resourcesOf(caller.scopes, scope).length > 0,
+    isWithin,
+  };
+  const choose: Asking["choose"] = async (name, context) => (await chat.choose(name, context)).definition;
   return {
-    handlers: explainHandlers({
-      sources: {
-        check: health.runner.current,
-        history: (checkId, since) => health.history.transitions(checkId, since, checkHistoryLimit.maximum).runs,
-        units: units.list,
-        logs: (search, { keyId: owner }, signal) =>
-          logs.reader.read(
-            { ...search, boot: undefined, grep: undefined, cursor: undefined, order: "asc" },
-            { owner, signal },
-          ),
-        seesUnits: ({ scopes }) => allows(scopes, "system:read"),
-        logUnitsOf: logs.unitsOf,
-        reads,
-        maySee: ({ caller }, scope) => caller !== undefined && resourcesOf(caller.scopes, scope).length > 0,
-        isWithin,
-      },
-      asking: {
-        choose: async (name, context) => (await chat.choose(name, context)).definition,
-        ask: chat.ask,
-      },
-      clock,
-    }),
+    handlers: {
+      ...explainHandlers({ sources, asking: { choose, ask: chat.ask }, clock }),
+      ...diagnosisHandlers({
+        sources,
+        talking: { choose, begin: chat.begin },
+        clock,
+        canonicalUnit,
+        lackOf: scopeLack,
+      }),
+    },
   };
 }

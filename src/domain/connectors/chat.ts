@@ -26,6 +26,8 @@ export interface ModelReply {
 export interface Conversation {
   /** How many tokens there are for all calls. */
   readonly tokens: number;
+  /** The most that a call may use. */
+  readonly expected: (input: ChatInput) => number;
   /** @throws DomainError `UNAVAILABLE` when the provider fails. */
   readonly ask: (input: Omit<ChatInput, "connector">) => Promise<ModelReply>;
   readonly end: () => void;
@@ -102,6 +104,7 @@ export function createChat(
     const { remaining, spend, settle } = reserveTokens(ports, tokens, context);
     return {
       tokens: Math.min(tokens, remaining ?? tokens),
+      expected: tokensOfCall,
       ask: (input) => replyOf(ports, chosen, input, context, spend),
       end: () => settle(0),
     };

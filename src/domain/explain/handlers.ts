@@ -5,14 +5,13 @@ import { createPlan } from "#domain/common/plan.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { utf8Length } from "#kernel/text.ts";
 import { type Bundle, makeBundle } from "./bundle.ts";
-
+import { citedIn, strangeIn, unsupportedIn } from "./citations.ts";
 import { writePrompt } from "./prompt.ts";
 import type { Asking, ExplainSources } from "./sources.ts";
-import { citedLines, cutTo, inertLines, strangeLines } from "./text.ts";
+import { shownAnswer } from "./text.ts";
 
 /** Enough for an answer of 300 words and the reasoning of some models before it. */
 const mostAnswerTokens = 4096;
-const mostExplanationBytes = 16 * 1024;
 
 type Prepared = Omit<ExplanationPreview, "preview">;
 
@@ -27,14 +26,22 @@ const planOf = (checkId: string, { name, provider, model }: Chosen, prepared: Pr
   );
 };
 
-const cursorsOf = ({ journal }: Bundle, text: string): string[] =>
-  citedLines(text, journal.length).flatMap((line) => journal[line - 1]?.cursor ?? []);
+/** The cursors of the lines among what is cited; ids of calls stay. */
+export const resolved = ({ journal }: Pick<Bundle, "journal">, cited: readonly string[]): string[] =>
+  cited.flatMap((each) => (each.startsWith("L") ? (journal[Number(each.slice(1)) - 1]?.cursor ?? []) : each));
 
-/** Only the shown part is processed: the provider decides how long an answer is. */
-function shortened(content: string): string {
-  const head = content.slice(0, mostExplanationBytes);
-  return cutTo(inertLines(head), mostExplanationBytes, utf8Length(content) - utf8Length(head));
-}
+export const silent = (connector: string): DomainError =>
+  new DomainError("UNAVAILABLE", `connector ${connector} answered without a text`, {
+    provider_status: null,
+    retryable: true,
+    connector,
+  });
+
+/** The routes need a key, so there is a caller. */
+export const known = (caller: Caller | undefined): Caller => {
+  if (caller === undefined) throw new DomainError("FORBIDDEN", "cannot ask a model for nobody: a key is needed");
+  return caller;
+};
 
 export function explainHandlers(ports: {
   sources: ExplainSources;
@@ -42,19 +49,6 @@ export function explainHandlers(ports: {
   clock: Pick<Clock, "now">;
 }): Handlers<typeof explanations> {
   const { sources, asking, clock } = ports;
-
-  const silent = (connector: string): DomainError =>
-    new DomainError("UNAVAILABLE", `connector ${connector} answered without a text`, {
-      provider_status: null,
-      retryable: true,
-      connector,
-    });
-
-  /** The route needs a key, so there is a caller. */
-  const known = (caller: Caller | undefined): Caller => {
-    if (caller === undefined) throw new DomainError("FORBIDDEN", "cannot explain a check to nobody: a key is needed");
-    return caller;
-  };
 
   return {
     async explainCheck({ params: { check_id: id }, query, body }, context) {
@@ -80,14 +74,16 @@ export function explainHandlers(ports: {
 
       const answer = await asking.ask({ connector, messages, maxTokens: mostAnswerTokens }, context);
       if (answer.content.trim() === "") throw silent(answer.connector);
-      const explanation = shortened(answer.content);
+      const explanation = shownAnswer(answer.content);
+      const citable = { lines: bundle.journal.length, calls: 0 };
       return {
         explanation,
         model: answer.model,
         connector: answer.connector,
         usage: answer.usage,
-        cited: cursorsOf(bundle, explanation),
-        invalid_citations: [...strangeLines(explanation, bundle.journal.length)],
+        cited: resolved(bundle, citedIn(explanation, citable)),
+        invalid_citations: [...strangeIn(explanation, citable)],
+        unsupported: [...unsupportedIn(explanation, citable)],
         redactions: prepared.redactions,
         omitted: prepared.omitted,
         check: result,

@@ -42,7 +42,7 @@ async function ask<K extends Name>(
 }
 
 /** Calls that change nothing of the host: questions, tries, and how somebody signs in. */
-const changesNothing = /^(?:explainCheck|chat|test[A-Z].*)$|Session|Ticket|Code|Passkey/;
+const changesNothing = /^(?:explainCheck|diagnose|chat|test[A-Z].*)$|Session|Ticket|Code|Passkey/;
 
 const mebibytes = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
 

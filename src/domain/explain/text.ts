@@ -53,28 +53,10 @@ export function beginningOf(text: string, most: number = usualChars): readonly s
   return [...lines.slice(0, -1), `${lines.at(-1) ?? ""}…[${text.length - kept} characters cut off]`];
 }
 
-/** Line numbers in square brackets: `[L3]`, `[L3, L7]`, `[L3-L5]`, `[L3][7]`. */
-const group = /\[(L[L0-9 ,;\u2013-]{1,200})\]/gi;
-const item = /L?([0-9]{1,4})(?:\s?[\u2013-]\s?L?([0-9]{1,4}))?/gi;
+const mostAnswerBytes = 16 * 1024;
 
-/** The lines that a text cites, first and last of each range. */
-function* citations(text: string): Generator<readonly [first: number, last: number]> {
-  for (const [, list = ""] of text.matchAll(group))
-    for (const [, first = "", last = first] of list.matchAll(item)) yield [Number(first), Number(last)];
-}
-
-/** The lines from 1 to `count` that a text cites, in the order of their first mention. */
-export function citedLines(text: string, count: number): readonly number[] {
-  const cited = new Set<number>();
-  for (const [first, last] of citations(text)) {
-    const end = Math.min(last, count);
-    for (let line = Math.max(1, first); line <= end; line += 1) cited.add(line);
-  }
-  return [...cited];
-}
-
-/** What a text cites beyond the lines from 1 to `count`: `L99`. */
-export function strangeLines(text: string, count: number): readonly string[] {
-  const isStrange = (line: number): boolean => line < 1 || line > count;
-  return [...new Set([...citations(text)].flat().filter(isStrange))].map((line) => `L${line}`);
+/** The text of a model as it is shown. Only the shown part is processed: the provider decides how long an answer is. */
+export function shownAnswer(content: string): string {
+  const head = content.slice(0, mostAnswerBytes);
+  return cutTo(inertLines(head), mostAnswerBytes, utf8Length(content) - utf8Length(head));
 }

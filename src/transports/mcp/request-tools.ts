@@ -23,6 +23,15 @@ function toOffer({ name, operation, tool }: ToolRow) {
   };
 }
 
+/** Arguments as the `params`, `query` and `body` of the request that they would be. */
+const inParts = ({ places }: ToolRow, given: Arguments): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    [...Map.groupBy(Object.entries(given), ([name]) => places[name] ?? "body")].map(([part, members]) => [
+      part,
+      Object.fromEntries(members),
+    ]),
+  );
+
 /**
  * Tools for the handlers of requests: the rows that are tools of MCP, in the same way of calling them, as plans where they would change
  * something.
@@ -57,7 +66,7 @@ export function createRequestTools(ports: {
         return {
           status,
           body: isWhole ? body : undefined,
-          ...(isPlan && { planned: { arguments: meant, reason: reason ?? null } }),
+          ...(isPlan && { planned: { arguments: inParts(row, meant), reason: reason ?? null } }),
         } satisfies ToolAnswer;
       },
     };

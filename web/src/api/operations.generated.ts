@@ -74,6 +74,7 @@ export const operations = {
   testConnector: ["POST", "connectors/{name}/test", "connectors:test", "write"],
   chat: ["POST", "connectors/chat", "connectors:chat", "write"],
   explainCheck: ["POST", "health/checks/{check_id}/explain", "connectors:chat", "write"],
+  diagnose: ["POST", "diagnose", "connectors:chat", "write"],
   listPlugins: ["GET", "plugins", "plugins:read", "read"],
   getPlugin: ["GET", "plugins/{name}", "plugins:read", "read"],
   enablePlugin: ["POST", "plugins/{name}/enable", "plugins:write", "danger"],

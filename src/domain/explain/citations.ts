@@ -1,0 +1,72 @@
+/** What a text may cite: the lines from L1 on of the data that was sent, and the calls from C1 on. */
+export interface Citable {
+  readonly lines: number;
+  readonly calls: number;
+}
+
+type Kind = "L" | "C";
+
+/** Numbers in square brackets: `[L3]`, `[L3, L7]`, `[L3-L5]`, `[L3, C2]`. */
+const group = /\[([LC][LC0-9 ,;\u2013-]{1,200})\]/gi;
+const item = /([LC]?)([0-9]{1,4})(?:\s?[\u2013-]\s?[LC]?([0-9]{1,4}))?/gi;
+
+interface Range {
+  readonly kind: Kind;
+  readonly first: number;
+  readonly last: number;
+}
+
+function* rangesIn(text: string): Generator<Range> {
+  for (const [, list = ""] of text.matchAll(group)) {
+    let kind: Kind = "L";
+    for (const [, letter = "", first = "", last = first] of list.matchAll(item)) {
+      if (letter !== "") kind = letter.toUpperCase() as Kind;
+      yield { kind, first: Number(first), last: Number(last) };
+    }
+  }
+}
+
+const countOf = ({ lines, calls }: Citable, kind: Kind): number => (kind === "L" ? lines : calls);
+
+/** What a text cites of what there is, such as `L3` and `C1`, in the order of their first mention. */
+export function citedIn(text: string, citable: Citable): readonly string[] {
+  const cited = new Set<string>();
+  for (const { kind, first, last } of rangesIn(text)) {
+    const end = Math.min(last, countOf(citable, kind));
+    for (let at = Math.max(1, first); at <= end; at += 1) cited.add(`${kind}${at}`);
+  }
+  return [...cited];
+}
+
+/** What a text cites that does not exist: `L99`. */
+export function strangeIn(text: string, citable: Citable): readonly string[] {
+  const strange = [...rangesIn(text)].flatMap(({ kind, first, last }) =>
+    [first, last].filter((at) => at < 1 || at > countOf(citable, kind)).map((at) => `${kind}${at}`),
+  );
+  return [...new Set(strange)];
+}
+
+const marker = /^\s*(?:[-*\u2022]|\d{1,3}[.)])\s+/;
+/** Between sentences; citations behind the stop belong to the sentence before. */
+const between =
+  /(?<=[.!?](?:\s*\[[LC][LC0-9 ,;\u2013-]{1,200}\])*)\s+(?=["'(\u201c\u201e*_`]?[\p{Lu}\p{N}])|(?<=[\u3002\uff01\uff1f])/u;
+const saysSomething = /\p{L}{2,}\P{L}+\p{L}{2,}|\p{Script=Han}{4,}/u;
+
+/** Sentences that claim something: no headings, questions, commands in a fence, or words that lead to a list. */
+function claimsIn(text: string): readonly string[] {
+  let isFenced = false;
+  return text.split("\n").flatMap((line) => {
+    if (/^\s*```/.test(line)) isFenced = !isFenced;
+    if (isFenced || /^\s*(?:```|#{1,6}\s)/.test(line)) return [];
+    return line
+      .replace(marker, "")
+      .split(between)
+      .map((sentence) => sentence.trim())
+      .filter((sentence) => saysSomething.test(sentence) && !/[:?\uff1a\uff1f]\**$/.test(sentence));
+  });
+}
+
+/** Sentences of a text that cite nothing that there is. */
+export const unsupportedIn = (text: string, citable: Citable): readonly string[] => [
+  ...new Set(claimsIn(text).filter((sentence) => citedIn(sentence, citable).length === 0)),
+];
