@@ -4,10 +4,11 @@ import { removableFiles } from "#adapters/cleanup/removable.ts";
 import { type Look, serveLook } from "#adapters/exec/look.ts";
 import { sizesOfFolder } from "#adapters/folder-sizes/walk.ts";
 import { pluginsOfFolders } from "#adapters/plugins/inspect.ts";
+import { runbooksOfDirectory } from "#adapters/runbooks/directory.ts";
 
 /** Looks that this program takes in a process of its own, by their names. */
 const looks: Readonly<Record<string, () => void>> = Object.fromEntries(
-  [keysOfFiles, pluginsOfFolders, newestOfFolders, sizesOfFolder, removableFiles].map((look) => [
+  [keysOfFiles, pluginsOfFolders, newestOfFolders, sizesOfFolder, removableFiles, runbooksOfDirectory].map((look) => [
     look.name,
     () => serveLook(look as Look<unknown, unknown>),
   ]),

@@ -17,6 +17,7 @@ export const filesBeside: Readonly<Record<string, string>> = {
   "src/app/tracing/thread.ts": "program/trace-thread-*.js",
   "dist/console": "console",
   "deploy/observability": "observability",
+  runbooks: "runbooks",
 };
 
 /** Packages whose own files are read, and what of them. */

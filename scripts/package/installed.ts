@@ -33,7 +33,7 @@ export const installedFiles: readonly InstalledFile[] = [
 ];
 
 /** Folders that are there from the start, empty. */
-export const installedFolders = ["etc/steward/plugins"];
+export const installedFolders = ["etc/steward/plugins", "etc/steward/runbooks"];
 
 /** Links, with where they lead to. */
 export const installedLinks: Readonly<Record<string, string>> = {

@@ -87,6 +87,9 @@ Settings. It has to belong to root.
 .I /etc/steward/plugins
 Plugins of this host.
 .TP
+.I /etc/steward/runbooks
+Runbooks of this host.
+.TP
 .I /var/lib/steward
 State of the service.
 .SH SEE ALSO

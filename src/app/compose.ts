@@ -20,6 +20,7 @@ import type { createOperationsPart } from "./parts/operations.ts";
 import type { createPluginsPart } from "./parts/plugins.ts";
 import type { createProcessesPart } from "./parts/processes.ts";
 import type { createRebootPart } from "./parts/reboot.ts";
+import type { createRunbooksPart } from "./parts/runbooks.ts";
 import type { createSystemPart } from "./parts/system.ts";
 import type { SystemMetricsPart } from "./parts/system-metrics.ts";
 import type { createTracesPart } from "./parts/traces.ts";
@@ -48,6 +49,7 @@ export interface BackParts {
   readonly updates: Part & ReturnType<typeof createUpdatesPart>;
   readonly connectors: ReturnType<typeof createConnectorsPart>;
   readonly health: ReturnType<typeof createHealthPart>;
+  readonly runbooks: ReturnType<typeof createRunbooksPart>;
   readonly automatic: Part & ReturnType<typeof createAutomaticPart>;
   readonly plugins: ReturnType<typeof createPluginsPart>;
   readonly alerts: ReturnType<typeof createAlertsPart>;
@@ -83,6 +85,7 @@ export function composeService<H extends Http>(
   audit.onBroken(alerts.events.auditBroken);
   const handlers = {
     ...health.handlers,
+    ...back.runbooks.handlers,
     ...system.handlers,
     ...systemMetrics.handlers,
     ...back.processes.handlers,

@@ -31,6 +31,7 @@ import { buildOperationsPart, createIds } from "./parts/operations.ts";
 import { buildPluginsPart, createHookPoints } from "./parts/plugins.ts";
 import { buildProcessesPart } from "./parts/processes.ts";
 import { buildRebootPart } from "./parts/reboot.ts";
+import { buildRunbooksPart } from "./parts/runbooks.ts";
 import { buildHost, buildSystemPart } from "./parts/system.ts";
 import { buildSystemMetricsPart } from "./parts/system-metrics.ts";
 import { buildTlsPart } from "./parts/tls.ts";
@@ -102,6 +103,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
     certificatePaths: tls.paths,
     firstAnswer: connectors.firstAnswer,
   });
+  const runbooks = buildRunbooksPart(context);
   const plugins = buildPluginsPart(context, { isSafeMode, hookPoints, health, traced, rootSide });
   const alerts = buildAlertsPart(context, { ...host, health, windows: windows.gate });
   const automatic = buildAutomaticPart(context, {
@@ -118,6 +120,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
       windows,
       approvals,
       health,
+      runbooks,
       system,
       systemMetrics,
       processes,

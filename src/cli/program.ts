@@ -26,6 +26,7 @@ import { addPluginsCommands } from "./commands/plugins/index.ts";
 import { addProcessesCommands } from "./commands/processes.ts";
 import { addRebootCommands } from "./commands/reboot.ts";
 import { addReportCommand } from "./commands/report.ts";
+import { addRunbooksCommands } from "./commands/runbooks.ts";
 import { addConfigCommands, addServeCommand } from "./commands/service.ts";
 import { addServicesCommands } from "./commands/services.ts";
 import { addSessionsCommands } from "./commands/sessions.ts";
@@ -89,6 +90,7 @@ export function createProgram(ports: CommandPorts, options: ProgramOptions): Com
   addDoctorCommand(program, ports);
   addCheckCommand(program, ports);
   addHealthCommands(program, ports);
+  addRunbooksCommands(program, ports);
   addServicesCommands(program, ports);
   addProcessesCommands(program, ports);
   addTopCommand(program, ports);
@@ -147,7 +149,7 @@ export const inertProgram = (version: string): Command =>
   createProgram(
     {
       io: { out: () => undefined, err: () => undefined },
-      now: () => 0,
+      now: Date.now,
       environment: {},
       person: nobody,
       local: {

@@ -9,6 +9,7 @@ import { notificationFaults } from "./notifications.ts";
 import { probeFaults } from "./probes.ts";
 import { type PublicAddress, publicAddressOf, publicUrlFaults } from "./public-url.ts";
 import { readSettings, type SettingsFile } from "./read-file.ts";
+import { runbookFaults } from "./runbooks.ts";
 import { logLevels, type Settings } from "./settings.ts";
 import { isAddressOrNetwork, isLoopbackAddress, parseListen } from "./text.ts";
 import { tracingFaults } from "./tracing.ts";
@@ -93,6 +94,7 @@ function usageFaults(settings: Settings, builtInCheckIds: readonly string[], fau
     ...checkFaults(settings, builtInCheckIds, faultAt),
     ...connectorFaults(settings, faultAt),
     ...probeFaults(settings, faultAt),
+    ...runbookFaults(settings, faultAt),
     ...sessionFaults(settings, faultAt),
     ...notificationFaults(settings, faultAt),
     ...tracingFaults(settings, faultAt),

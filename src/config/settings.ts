@@ -312,6 +312,9 @@ export const Settings = Options(
         strict,
       ),
     }),
+    runbooks: Options({
+      directory: text("Directory of the administrator's runbooks; `/etc/steward/runbooks` unless given."),
+    }),
     connectors: Options({
       default: Type.String({ description: "The connector that is used unless another is named." }),
       list: Type.Array(ConnectorSettings),

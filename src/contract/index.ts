@@ -115,6 +115,7 @@ import {
 import { Plugin, PluginChange, PluginInput, PluginList, PluginRun, PluginRunInput, plugins } from "./plugins.ts";
 import { ProcessEntry, ProcessList, ProcessUnit, processes, SignalInput, SignalResult } from "./processes.ts";
 import { CancelledReboot, RebootInput, RebootState, rebooting, ScheduledReboot } from "./reboot.ts";
+import { Runbook, RunbookEntry, RunbookList, runbooks } from "./runbooks.ts";
 import {
   CreatedCode,
   CreatedSession,
@@ -173,6 +174,7 @@ import { Window, WindowList, windows } from "./windows.ts";
 export const operations = {
   ...health,
   ...checks,
+  ...runbooks,
   ...system,
   ...systemMetricRows,
   ...processes,
@@ -224,6 +226,9 @@ export const resources = {
   FixResult,
   FixInput,
   FixStepReport,
+  Runbook,
+  RunbookEntry,
+  RunbookList,
   SystemInfo,
   SystemMetrics,
   SystemMetricSeries,

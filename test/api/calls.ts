@@ -78,6 +78,7 @@ const calls: Readonly<Partial<Record<Other, Call>> & Record<WithParams | WithQue
     query: ({ journal }) => `cursor=${encodeURIComponent(journal.write({ message: "found again" }))}`,
   },
   listLogFieldValues: { params: { name: "_COMM" } },
+  getRunbook: { params: { id: "cron" } },
   getPackage: { params: { name: "editor" } },
   getSnapshot: ofSnapshot,
   diffSnapshot: ofSnapshot,

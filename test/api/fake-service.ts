@@ -18,6 +18,7 @@ import { createOperationsPart } from "#app/parts/operations.ts";
 import { createHookPoints, createPluginsPart } from "#app/parts/plugins.ts";
 import { createProcessesPart } from "#app/parts/processes.ts";
 import { createRebootPart } from "#app/parts/reboot.ts";
+import { createRunbooksPart } from "#app/parts/runbooks.ts";
 import { createSystemPart } from "#app/parts/system.ts";
 import { createSystemMetricsPart } from "#app/parts/system-metrics.ts";
 import { createTracesPart } from "#app/parts/traces.ts";
@@ -39,6 +40,7 @@ import type { NameServers } from "#domain/ports/network.ts";
 import type { Links, Listeners } from "#domain/ports/network-state.ts";
 import type { Processes } from "#domain/ports/processes.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
+import type { Runbooks } from "#domain/ports/runbooks.ts";
 import type { RaidArrays } from "#domain/ports/storage.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { createFakeApprovalStore } from "../fakes/approval-store.ts";
@@ -91,6 +93,7 @@ export interface ServiceFakes {
   readonly mountTable: MountTable;
   readonly raidArrays: RaidArrays;
   readonly folderSizes: FolderSizes;
+  readonly runbooks: Runbooks;
   readonly links: Links;
   readonly listeners: Listeners;
   readonly nameServers: NameServers;
@@ -270,6 +273,7 @@ export function createFakeService(fakes: ServiceFakes) {
       upstream: { list: () => Promise.resolve(["192.0.2.9"]) },
     }),
     reboot,
+    runbooks: createRunbooksPart(fakes.runbooks),
     logs,
     operations,
     packages: createPackagesPart({ manager: async () => (await fakes.hostUpdates())?.manager }),

@@ -48,6 +48,7 @@ import { createFakeRaidArrays } from "../fakes/raid-arrays.ts";
 import { createFakeRebootNeed } from "../fakes/reboot-need.ts";
 import { createFakeReboots } from "../fakes/reboots.ts";
 import { createFakeRingStore } from "../fakes/ring-store.ts";
+import { createFakeRunbooks } from "../fakes/runbooks.ts";
 import { createSnapshotsOf } from "../fakes/snapshot-backend.ts";
 import { createFakeStaleCode } from "../fakes/stale-code.ts";
 import { createFakeTaskLauncher } from "../fakes/task-launcher.ts";
@@ -190,6 +191,7 @@ export async function startTestService(
   const hostNames = createFakeHostNames();
   const blockDevices = createFakeBlockDevices();
   const mountTable = createFakeMountTable();
+  const runbooks = createFakeRunbooks();
   const folderSizes = createFakeFolderSizes([fakeMeasured("/srv")]);
   const links = createFakeLinks();
   const listeners = createFakeListeners();
@@ -258,6 +260,7 @@ export async function startTestService(
     mountTable,
     raidArrays: createFakeRaidArrays(),
     folderSizes,
+    runbooks,
     links,
     listeners,
     nameServers: createFakeNameServers({ "192.0.2.53": undefined }),
@@ -338,6 +341,7 @@ export async function startTestService(
     blockDevices,
     mountTable,
     folderSizes,
+    runbooks,
     links,
     listeners,
     reboots,

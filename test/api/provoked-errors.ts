@@ -359,6 +359,9 @@ const cases: Cases = {
       details: { missing: "lsblk", retryable: false },
     },
   },
+  getRunbook: {
+    NOT_FOUND: { request: { path: "/api/v1/runbooks/none" }, details: { id: "none" } },
+  },
   getDiskUsage: {
     NOT_FOUND: { request: { path: "/api/v1/system/disk-usage?path=/nothing" }, details: { path: "/nothing" } },
     UNAVAILABLE: {

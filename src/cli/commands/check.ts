@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from "commander";
-import type { Answer, Client } from "#client/index.ts";
+import { type Answer, ApiError, type Client } from "#client/index.ts";
 import { isUnhealthy } from "#contract/checks.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { clipText, counted } from "#kernel/text.ts";
 import { isRecord } from "#kernel/values.ts";
 import { type Command, checkArgument } from "../core/command.ts";
@@ -122,6 +123,18 @@ function printChecks(io: Io, { summary, results }: Answer<"listChecks">): void {
   io.out(`${counted(total, "check")}: ${passed} pass, ${warned} warn, ${failed} fail, ${skipped} skip\n`);
 }
 
+/** Names what to read about a finding. A service of an earlier version has none. */
+async function printRunbook(io: Io, service: Client, check: string): Promise<void> {
+  try {
+    const { runbooks } = await service.listRunbooks({ query: { check } });
+    for (const { id } of runbooks.slice(0, 1))
+      io.out(`runbook: ${oneLine(id)} (steward runbooks show ${oneLine(id)})\n`);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === "NOT_FOUND") return;
+    io.err(`steward: cannot tell the runbook: ${oneLine(errorMessage(error))}\n`);
+  }
+}
+
 export function addCheckCommand(program: Command, { io, connect, finish }: CommandPorts): void {
   const checkOne = async (service: Client, id: string, options: { nagios?: boolean; json?: boolean }) => {
     const result = await service.getCheck({ params: { check_id: id } });
@@ -133,6 +146,7 @@ export function addCheckCommand(program: Command, { io, connect, finish }: Comma
     finish(isUnhealthy(result) ? exitCode.foundTrouble : exitCode.fine);
     if (options.json) return printJson(io, result);
     io.out(`${oneLine(`${result.check_id} ${result.status}: ${result.message}`)}\n`);
+    if (isUnhealthy(result)) await printRunbook(io, service, id);
   };
 
   const checkAll = async (service: Client, options: { json?: boolean }) => {

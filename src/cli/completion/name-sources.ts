@@ -19,6 +19,7 @@ export const nameSources = {
   unit: { path: "/system/units", query: { limit: most }, list: "units", member: "name" },
   service: { path: "/system/services", query: { limit: most }, list: "services", member: "name" },
   check: { path: "/health/checks", query: {}, list: "results", member: "check_id" },
+  runbook: { path: "/runbooks", query: {}, list: "runbooks", member: "id" },
   snapshot: { path: "/updates/snapshots", query: {}, list: "snapshots", member: "id" },
   package: { path: "/packages", isSearched: true, query: { limit: most }, list: "packages", member: "name" },
   installed: {

@@ -8,6 +8,8 @@ export const operations = {
   fixCheck: ["POST", "health/checks/{check_id}/fix", "health:fix", "danger"],
   getCheckHistory: ["GET", "health/checks/{check_id}/history", "health:read", "read"],
   getCheckMetrics: ["GET", "health/metrics", "health:read", "read"],
+  listRunbooks: ["GET", "runbooks", "health:read", "read"],
+  getRunbook: ["GET", "runbooks/{id}", "health:read", "read"],
   getSystemInfo: ["GET", "system/info", "system:read", "read"],
   listServices: ["GET", "system/services", "system:read", "read"],
   restartService: ["POST", "system/services/{name}/restart", "services:restart", "write"],
