@@ -119,6 +119,12 @@ export const ChatErrorEvent = Type.Object({ event: Type.Literal("error"), data: 
 /** An event of an answer in pieces; `done` and `error` are the last. */
 export const ChatEvent = Type.Union([ChatDeltaEvent, ChatDoneEvent, ChatErrorEvent]);
 
+const RunbooksSent = Type.Optional(
+  Type.Array(Type.String(), {
+    description: "Ids of the runbooks that the model is given as advice, those of the administrator first.",
+  }),
+);
+
 export const Explanation = Type.Object({
   explanation: Type.String({ description: "Text of the model. It may be wrong, and nothing acts on it." }),
   model: Type.String({ description: "The model as the provider names it." }),
@@ -139,6 +145,7 @@ export const Explanation = Type.Object({
     description:
       "What was not sent, and why: the key lacks a scope, the size limit was reached, or it could not be read.",
   }),
+  runbooks: RunbooksSent,
   check: HealthCheckResult,
 });
 export type Explanation = Static<typeof Explanation>;
@@ -150,6 +157,7 @@ export const ExplanationPreview = Type.Object({
   bytes: Type.Integer({ description: "Length of the messages in UTF-8." }),
   redactions: Type.Integer({ description: "Number of secrets that were redacted." }),
   omitted: Type.Array(Type.String(), { description: "What would not be sent, and why." }),
+  runbooks: RunbooksSent,
 });
 export type ExplanationPreview = Static<typeof ExplanationPreview>;
 
@@ -228,7 +236,7 @@ export const explanations = {
     tag: "Health",
     summary: "Explain a health check with a language model",
     description:
-      "Sends the result of the check, its recent history, matching journal entries and the state of its units to a connector, with what else may be its cause: the host, other checks that fail, packages and calls that changed something lately, and, for checks of load, memory and disks, the processes and directories that take most. Secrets are redacted, and the size is limited. What the key may not read (`logs:read`, `system:read`, `processes:read`, `disk-usage:read`, `packages:read`, `audit:read`) is not sent. `?preview=true` shows what would be sent, and sends nothing. Journal text is passed to the model as data, and nothing acts on the answer.",
+      "Sends the result of the check, its recent history, matching journal entries and the state of its units to a connector, with what else may be its cause: the host, other checks that fail, packages and calls that changed something lately, and, for checks of load, memory and disks, the processes and directories that take most. The runbooks of the check and of the units that it names go with it as advice. Secrets are redacted, and the size is limited. What the key may not read (`logs:read`, `system:read`, `processes:read`, `disk-usage:read`, `packages:read`, `audit:read`) is not sent. `?preview=true` shows what would be sent, and sends nothing. Journal text is passed to the model as data, and nothing acts on the answer.",
     scope: "connectors:chat",
     alsoNeeds: ["health:read"],
     narrows: "answer",

@@ -12,6 +12,7 @@ import type { RunHistory } from "#domain/health/history/history.ts";
 import type { CheckRunner } from "#domain/health/runner.ts";
 import type { LogReader } from "#domain/logs/reader.ts";
 import { canonicalUnit, isWithin } from "#domain/logs/unit-pattern.ts";
+import type { Runbooks } from "#domain/ports/runbooks.ts";
 import type { Units } from "#domain/ports/units.ts";
 
 export function createExplainPart(
@@ -24,6 +25,7 @@ export function createExplainPart(
     readonly units: Pick<Units, "list">;
     readonly logs: { readonly reader: LogReader; readonly unitsOf: (caller: Caller) => "all" | readonly string[] };
     readonly chat: Chat;
+    readonly runbooks: { readonly runbooks: Runbooks };
     /** The parts whose answers tell what stands around a finding. */
     readonly audit: { readonly handlers: Pick<Reads, "listAudit"> };
     readonly system: { readonly handlers: Pick<Reads, "getSystemInfo"> };
@@ -50,6 +52,7 @@ export function createExplainPart(
     logUnitsOf: logs.unitsOf,
     reads,
     maySee: ({ caller }, scope) => caller !== undefined && resourcesOf(caller.scopes, scope).length > 0,
+    runbooks: ports.runbooks.runbooks.read,
     isWithin,
   };
   const choose: Asking["choose"] = async (name, context) => (await chat.choose(name, context)).definition;

@@ -2,17 +2,19 @@ import type { HealthCheckResult } from "#contract/checks.ts";
 import { checkHistoryWindowMs } from "#contract/limits.ts";
 import type { Caller, Context } from "#contract/operation.ts";
 import { redact } from "#domain/common/redact.ts";
+import type { Subjects } from "#domain/common/runbooks.ts";
 import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { utf8Length } from "#kernel/text.ts";
 
+import { type Advice, adviceOn } from "./advice.ts";
 import { type JournalLine, journalLines, nothing, type Part } from "./journal-lines.ts";
 import type { ExplainSources, PastRun, UnitFacts } from "./sources.ts";
 import { subjectsOf } from "./subjects.ts";
 import { surroundings } from "./surroundings.ts";
 import { beginningOf, cutTo, inert } from "./text.ts";
 
-/** Limits in bytes; with 32 KiB of journal lines and the surrounding words, all stays below 64 KiB. */
+/** Limits in bytes; with 32 KiB of journal lines, 4 KiB of runbooks and the surrounding words, all stays below 68 KiB. */
 const mostOf = {
   message: 1024,
   details: 8 * 1024,
@@ -33,6 +35,7 @@ export interface Bundle extends Omit<Part, "lines"> {
   /** What else is known of the host, by title. */
   readonly around: readonly { readonly title: string; readonly lines: readonly string[] }[];
   readonly journal: readonly JournalLine[];
+  readonly runbooks: Pick<Advice, "ids" | "text">;
 }
 
 interface SafeText {
@@ -164,6 +167,15 @@ async function aroundPart(
   return told;
 }
 
+async function advicePart(
+  { runbooks, maySee, isWithin }: Pick<ExplainSources, "runbooks" | "maySee" | "isWithin">,
+  about: Subjects,
+  context: Context,
+): Promise<Advice> {
+  if (maySee(context, "health:read")) return adviceOn(await runbooks(context.signal()), about, isWithin);
+  return { ids: [], text: "", redactions: 0, omitted: ["runbooks: this key lacks the scope health:read"] };
+}
+
 /** Collects what the caller may see of a check, without secrets, in bounded size. */
 export async function makeBundle(
   sources: ExplainSources,
@@ -176,13 +188,15 @@ export async function makeBundle(
   const units = await unitsPart(sources, subjects.units, caller);
   const around = await aroundPart(sources, result, context);
   const journal = await journalLines(sources, { subjects, sinceMs: Date.parse(result.since), nowMs, caller }, signal);
-  const parts = [check, history, units, ...around, journal];
+  const advice = await advicePart(sources, { checks: [result.check_id], units: subjects.units }, context);
+  const parts = [check, history, units, ...around, journal, advice];
   return {
     check: check.lines,
     history: history.lines,
     units: units.lines,
     around: around.map(({ title, lines }) => ({ title, lines })),
     journal: journal.lines,
+    runbooks: { ids: advice.ids, text: advice.text },
     redactions: redactionsIn(parts),
     omitted: parts.flatMap(({ omitted }) => omitted),
   };

@@ -68,6 +68,7 @@ export function explainHandlers(ports: {
         bytes: messages.reduce((sum, { content }) => sum + utf8Length(content), 0),
         redactions: bundle.redactions + prompt.redactions,
         omitted: [...bundle.omitted],
+        runbooks: [...bundle.runbooks.ids],
       };
       if (query.dry_run) return planOf(id, chosen, prepared);
       if (query.preview) return { preview: true, ...prepared };
@@ -86,6 +87,7 @@ export function explainHandlers(ports: {
         unsupported: [...unsupportedIn(explanation, citable)],
         redactions: prepared.redactions,
         omitted: prepared.omitted,
+        runbooks: [...bundle.runbooks.ids],
         check: result,
       } satisfies Explanation;
     },

@@ -73,7 +73,16 @@ describe("journal lines of an explanation", () => {
         const sent = new Set(lines.map(({ cursor }) => cursor));
         expect(entries.map(({ cursor }) => cursor).filter((cursor) => sent.has(cursor))).toEqual([...sent]);
         const { messages } = writePrompt(
-          { check: [], history: [], units: [], around: [], journal: lines, redactions, omitted },
+          {
+            check: [],
+            history: [],
+            units: [],
+            around: [],
+            journal: lines,
+            redactions,
+            omitted,
+            runbooks: { ids: [], text: "" },
+          },
           undefined,
         );
         const content = messages[1]?.content ?? "";

@@ -5,6 +5,7 @@ import type { Caller, Context, SerializedJson } from "#contract/operation.ts";
 import type { Scope } from "#contract/scopes.ts";
 import type { StoredRun } from "#domain/ports/check-history.ts";
 import type { ConnectorDefinition } from "#domain/ports/connectors.ts";
+import type { Runbooks } from "#domain/ports/runbooks.ts";
 import type { Unit } from "#domain/ports/units.ts";
 import type { Reads } from "./surroundings.ts";
 
@@ -36,6 +37,7 @@ export interface ExplainSources {
   readonly reads: Reads;
   /** Whether a caller has a scope, for some resource at least: the answers themselves are narrowed. */
   readonly maySee: (context: Pick<Context, "caller">, scope: Scope) => boolean;
+  readonly runbooks: Runbooks["read"];
   readonly isWithin: (unit: string, pattern: string) => boolean;
 }
 

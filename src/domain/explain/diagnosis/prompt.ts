@@ -1,6 +1,6 @@
 import type { ChatMessage } from "#contract/connectors.ts";
 import { diagnosisLimits } from "#contract/diagnosis.ts";
-import { fenced, type Task } from "../prompt.ts";
+import { fenced, onAdvice, type Task } from "../prompt.ts";
 
 const begin = `You find out what is wrong with a Linux host, for the person who looks after it.
 
@@ -21,6 +21,7 @@ export const lookingTask: Task = {
   question,
   instructions: [
     begin,
+    onAdvice,
     withTools,
     asData,
     cites("the journal lines and calls", "[L12], [C3], or [L3] [C1] for two"),
@@ -31,7 +32,7 @@ export const lookingTask: Task = {
 /** For a model that can call nothing. */
 export const oneShotTask: Task = {
   question,
-  instructions: [begin, asData, cites("the journal lines", "[L12], or [L3] [L7] for two"), answers].join("\n\n"),
+  instructions: [begin, onAdvice, asData, cites("the journal lines", "[L12], or [L3] [L7] for two"), answers].join("\n\n"),
 };
 
 /** The answer of a call as the model is given it. */
