@@ -28,7 +28,13 @@ export default defineConfig({
           name: "pure",
           // What keeps no state needs no process of its own for each file.
           isolate: false,
-          include: ["src/**/*.test.ts", "bench/**/*.test.ts", "demo/**/*.test.ts", "scripts/**/*.test.ts"],
+          include: [
+            "src/**/*.test.ts",
+            "web/**/*.test.ts",
+            "bench/**/*.test.ts",
+            "demo/**/*.test.ts",
+            "scripts/**/*.test.ts",
+          ],
         },
       },
       // Readers and checks on inputs that real machines made; skipped where those are not at hand.

@@ -186,6 +186,32 @@ describeOnHost(
         expect(await property(session, "mended.service", "ActiveState")).toBe("active");
       });
 
+      it("have their runbooks, those of this host first, in which nothing is markup of HTML", async () => {
+        const text =
+          "---\ntitle: Of this host\napplies_to:\n  - check: memory\n---\n\nAsk **Ada**, at [the wiki](https://wiki.example.org/) <img src=x>.\n";
+        await session.shell("mkdir -p /etc/steward/runbooks");
+        await session.host.writeFile("/etc/steward/runbooks/memory-here.md", text);
+        await session.host.writeFile("/etc/steward/runbooks/old.md", "no header\n");
+        await open.open("checks?check=memory");
+        const drawer = dialog("Memory");
+        await drawer.getByText("/etc/steward/runbooks/old.md").waitFor();
+        const titles = await drawer.locator("summary", { hasText: "Runbook" }).allTextContents();
+        expect(titles).toEqual(["Runbook: Of this host", "Runbook: Little memory is available"]);
+        for (const title of titles) await drawer.getByText(title, { exact: true }).click();
+        await drawer.getByText("<img src=x>").waitFor();
+        const link = drawer.getByRole("link", { name: "the wiki" });
+        expect([await link.getAttribute("href"), await link.getAttribute("rel")]).toEqual([
+          "https://wiki.example.org/",
+          "noopener noreferrer",
+        ]);
+        await drawer.getByRole("heading", { name: "What not to do" }).waitFor();
+        expect([await drawer.locator("img").count(), await axeFaults(page), await overflowOf(page)]).toEqual([
+          0,
+          [],
+          0,
+        ]);
+      });
+
       it("stay on the page when they are asked for anew while an answer arrives", async () => {
         await open.open("checks?check=memory");
         const runNow = dialog("Memory").getByRole("button", { name: "Run now", exact: true });

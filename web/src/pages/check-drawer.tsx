@@ -13,6 +13,7 @@ import { Empty, Facts, Problem, Time } from "../ui/parts.tsx";
 import { Changes, CheckHistory, Details } from "./check-history.tsx";
 import { CheckStatus } from "./check-status.tsx";
 import { Part } from "./part.tsx";
+import { Runbooks } from "./runbooks.tsx";
 
 /** Repairs what a check has found; its plan comes first. */
 export const FixButton = ({ of, primary = false }: { readonly of: HealthCheckResult; readonly primary?: boolean }) => (
@@ -94,6 +95,8 @@ function useMeaning(id: string): readonly [meaning: string, remedy: string] | un
 }
 const isPackageManager = (id: string): boolean => /^(apt|dnf|zypper|pacman)_status$/.test(id);
 
+const isBad = ({ status }: HealthCheckResult): boolean => status === "fail" || status === "warn";
+
 function Actions(props: {
   readonly of: HealthCheckResult;
   readonly silence: Silence | undefined;
@@ -114,11 +117,10 @@ function Actions(props: {
       isRunning.value = false;
     }
   };
-  const isBad = of.status === "fail" || of.status === "warn";
   return (
     <>
       <div class="buttons">
-        {isBad && of.fixable && <FixButton of={of} primary />}
+        {isBad(of) && of.fixable && <FixButton of={of} primary />}
         <button type="button" aria-disabled={isRunning.value} onClick={() => void (isRunning.value || run())}>
           {isRunning.value ? texts.running : texts.runNow}
         </button>
@@ -140,7 +142,7 @@ function Actions(props: {
           ]}
         />
       </div>
-      {isBad && !of.fixable && <p class="quiet">{texts.noFix}</p>}
+      {isBad(of) && !of.fixable && <p class="quiet">{texts.noFix}</p>}
       {silence !== undefined && (
         <p class="hint">
           {texts.silencedUntil(silence.created_by)} <Time at={silence.until} />
@@ -191,6 +193,9 @@ function Check(props: { readonly of: HealthCheckResult; readonly silence: Silenc
           [texts.category]: of.category,
         }}
       />
+      <div class="parts">
+        <Runbooks of={{ check: id }} open={isBad(of)} />
+      </div>
       {of.status !== "skip" && <CheckHistory of={of} />}
       <div class="parts">
         {Object.keys(of.details).length > 0 && (

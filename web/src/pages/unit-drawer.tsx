@@ -12,6 +12,7 @@ import { Empty, Facts, Loaded, NotShown, Time } from "../ui/parts.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { Changes, callsOf } from "./changes.tsx";
 import { Part } from "./part.tsx";
+import { Runbooks } from "./runbooks.tsx";
 import { UnitState } from "./unit-state.tsx";
 
 const UnitLink = ({ name }: { readonly name: string }): JSX.Element => (
@@ -270,6 +271,7 @@ function Parts({ of: unit }: { readonly of: ServiceDetails }): JSX.Element {
   const texted = [...(files.fragment === null ? [] : [files.fragment]), ...files.drop_ins];
   return (
     <div class="parts">
+      <Runbooks of={{ unit: unit.name }} />
       {runs !== null && runs.length > 0 && (
         <Part title={texts.runs(runs.length)}>
           {() => (
@@ -417,6 +419,11 @@ export function UnitDrawer({ name, onClose }: { readonly name: string; readonly 
           )}
           <Done unit={name} />
           <Log unit={name} />
+          {type !== undefined && (
+            <div class="parts">
+              <Runbooks of={{ unit: name }} />
+            </div>
+          )}
         </>
       )}
     </Dialog>
