@@ -226,6 +226,7 @@ describe("what is sent to explain a check", () => {
     expect(none.omitted).toEqual([
       "state of units: this key lacks the scope system:read",
       "host: this key lacks the scope system:read",
+      "units whose state changed lately: this key lacks the scope system:read",
       "packages changed lately: this key lacks the scope packages:read",
       "changes through this service lately: this key lacks the scope audit:read",
       "journal entries: this key lacks the scope logs:read",
@@ -255,7 +256,7 @@ describe("what is sent to explain a check", () => {
     await send(service, { method: "POST", path: "/api/v1/system/services/other/restart", ...deploy, body: {} });
     const { prompt } = await previewed();
     const sectionOf = (title: string) => new RegExp(`## ${title}\\n([^#]*)`).exec(prompt)?.[1]?.trim();
-    expect(sectionOf("Host")).toMatch(/^Debian .*, kernel .*\n\d+ processors, memory .* % used of \d+ MiB$/);
+    expect(sectionOf("Host")).toMatch(/^Debian .*, kernel .*\n\d+ processors, memory .* % used of .+iB$/);
     expect(sectionOf("Other checks that fail or warn")).toMatch(/^vital fail since 2026-/);
     expect(sectionOf("Changes through this service lately")).toMatch(/Z restartService other by test$/);
     expect(prompt).not.toContain("## Processes");
@@ -302,15 +303,45 @@ describe("what is sent to explain a check", () => {
     expect(omitted).toEqual([
       "history of the check: it cannot be read (disk is full)",
       expect.stringMatching(/^state of units: it cannot be read \(.+\)$/),
+      expect.stringMatching(/^units whose state changed lately: it cannot be read \(.+\)$/),
       expect.stringMatching(/^journal entries: they cannot be read \(.+\)$/),
     ]);
     expect((await explain()).status).toBe(200);
   });
 
-  it("says that a check names no unit", async () => {
+  it("is the warnings of all units where the check names none", async () => {
     service.checks.plain.finds = "fail";
-    expect((await previewed()).omitted).toEqual(["journal entries: the check names no unit or program"]);
-    expect(journal.queries).toEqual([]);
+    write([
+      { message: "chatter", priority: 6 },
+      { message: "it broke", unit: "other.service" },
+    ]);
+    expect(linesOf((await previewed()).prompt)).toEqual([
+      expect.stringMatching(/other\.service shop\[42\] err: it broke$/),
+    ]);
+    const shop = service.key(["connectors:chat", "health:read", "logs:read:shop"]);
+    expect(linesOf((await previewed(undefined, shop)).prompt)).toEqual([]);
+  });
+
+  it("has the earlier episodes of the check, as far back as its history goes", async () => {
+    const dayMs = 24 * 3_600_000;
+    const nowMs = now / 1000;
+    for (const [ago, status] of [
+      [9, "pass"],
+      [8, "warn"],
+      [7.5, "fail"],
+      [7, "pass"],
+      [0.5, "fail"],
+    ] as const)
+      service.checkHistory.record(
+        "plain",
+        { checkedAt: nowMs - ago * dayMs, status, message: `${status} ${ago}`, durationMs: 1 },
+        { status, since: 1, consecutiveFailures: 1 },
+      );
+    const { prompt } = await previewed();
+    const episodes = prompt.split("## Earlier episodes")[1]?.split("\n##")[0] ?? "";
+    expect(episodes.match(/^.+ to .+$/gm)).toEqual([
+      expect.stringMatching(/^20.+Z to 20.+Z \(1440 min\), fail: fail 7\.5$/),
+    ]);
   });
 
   it("is bounded for any amount of data", async () => {
@@ -345,13 +376,14 @@ describe("what is sent to explain a check", () => {
     expect(preview.bytes).toBeLessThanOrEqual(68 * 1024);
     const lines = linesOf(preview.prompt);
     expect(lines.length).toBeGreaterThan(20);
-    expect(lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0)).toBeLessThanOrEqual(32 * 1024);
+    expect(lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0)).toBeLessThanOrEqual(24 * 1024);
     for (const line of lines) expect(Buffer.byteLength(line)).toBeLessThanOrEqual(500);
     expect(lines.at(-1)).toMatch(/cut off\]$/);
     expect(preview.omitted).toEqual([
       "details of the check: the rest (size limit)",
       "history of the check: earlier changes (size limit)",
       "state of units: more of them (size limit)",
+      "earlier episodes of the check: more of them (size limit)",
       expect.stringMatching(/^journal entries beyond \d+ that are sent \(size limit\)$/),
       "runbook plain: the rest (size limit)",
     ]);

@@ -6,8 +6,8 @@ import { allows, resourcesOf } from "#domain/access/scopes.ts";
 import type { Chat } from "#domain/connectors/chat.ts";
 import { diagnosisHandlers } from "#domain/explain/diagnosis/handlers.ts";
 import { explainHandlers } from "#domain/explain/handlers.ts";
+import type { Reads } from "#domain/explain/reads.ts";
 import type { Asking, ExplainSources } from "#domain/explain/sources.ts";
-import type { Reads } from "#domain/explain/surroundings.ts";
 import type { RunHistory } from "#domain/health/history/history.ts";
 import type { CheckRunner } from "#domain/health/runner.ts";
 import type { LogReader } from "#domain/logs/reader.ts";
@@ -23,12 +23,17 @@ export function createExplainPart(
       readonly handlers: Pick<Reads, "listChecks">;
     };
     readonly units: Pick<Units, "list">;
-    readonly logs: { readonly reader: LogReader; readonly unitsOf: (caller: Caller) => "all" | readonly string[] };
+    readonly logs: {
+      readonly reader: LogReader;
+      readonly unitsOf: (caller: Caller) => "all" | readonly string[];
+      readonly handlers: Pick<Reads, "getLogFacets">;
+    };
     readonly chat: Chat;
     readonly runbooks: { readonly runbooks: Runbooks };
     /** The parts whose answers tell what stands around a finding. */
     readonly audit: { readonly handlers: Pick<Reads, "listAudit"> };
-    readonly system: { readonly handlers: Pick<Reads, "getSystemInfo"> };
+    readonly system: { readonly handlers: Pick<Reads, "getSystemInfo" | "listUnits"> };
+    readonly network: { readonly handlers: Pick<Reads, "getNetwork"> };
     readonly processes: { readonly handlers: Pick<Reads, "listProcesses"> };
     readonly diskUsage: { readonly handlers: Pick<Reads, "getDiskUsage"> };
     readonly packages: { readonly handlers: Pick<Reads, "listPackageHistory"> };
@@ -38,6 +43,7 @@ export function createExplainPart(
   const reads: Reads = {
     ...{ ...health.handlers, ...ports.system.handlers, ...ports.processes.handlers },
     ...{ ...ports.diskUsage.handlers, ...ports.packages.handlers, ...ports.audit.handlers },
+    ...{ ...ports.network.handlers, ...logs.handlers },
   };
   const sources: ExplainSources = {
     check: health.runner.current,

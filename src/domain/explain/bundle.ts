@@ -1,5 +1,5 @@
 import type { HealthCheckResult } from "#contract/checks.ts";
-import { checkHistoryWindowMs } from "#contract/limits.ts";
+import { checkHistoryKeptMs, checkHistoryWindowMs } from "#contract/limits.ts";
 import type { Caller, Context } from "#contract/operation.ts";
 import { redact } from "#domain/common/redact.ts";
 import type { Subjects } from "#domain/common/runbooks.ts";
@@ -8,23 +8,27 @@ import { errorMessage } from "#kernel/errors.ts";
 import { utf8Length } from "#kernel/text.ts";
 
 import { type Advice, adviceOn } from "./advice.ts";
+import { episodeLine, episodesOf } from "./episodes.ts";
 import { type JournalLine, journalLines, nothing, type Part } from "./journal-lines.ts";
 import type { ExplainSources, PastRun, UnitFacts } from "./sources.ts";
 import { subjectsOf } from "./subjects.ts";
 import { surroundings } from "./surroundings.ts";
 import { beginningOf, cutTo, inert } from "./text.ts";
 
-/** Limits in bytes; with 32 KiB of journal lines, 4 KiB of runbooks and the surrounding words, all stays below 68 KiB. */
+/** Limits in bytes; with 24 KiB of journal lines, 4 KiB of runbooks and the surrounding words, all stays below 68 KiB. */
 const mostOf = {
   message: 1024,
   details: 8 * 1024,
   history: 3 * 1024,
   units: 4 * 1024,
-  around: 5 * 1024,
+  episodes: 1536,
+  around: 9 * 1024,
+  each: 2 * 1024,
   unit: 400,
   run: 300,
 } as const;
 const mostChanges = 50;
+const mostEpisodes = 10;
 /** How many times the shown text is checked for secrets: removing them makes room. */
 const lookedAt = 4;
 
@@ -86,19 +90,34 @@ function checkPart(result: HealthCheckResult): Part {
 const changesIn = (runs: readonly PastRun[]): readonly PastRun[] =>
   runs.filter(({ status }, at) => status !== runs[at - 1]?.status);
 
-function historyPart(history: ExplainSources["history"], checkId: string, nowMs: number): Part {
-  let changes: readonly PastRun[];
+interface Past {
+  readonly changes: Part;
+  readonly episodes: Part;
+}
+
+function historyParts(history: ExplainSources["history"], checkId: string, nowMs: number): Past {
+  let runs: readonly PastRun[];
   try {
-    changes = changesIn(history(checkId, nowMs - checkHistoryWindowMs));
+    runs = history(checkId, nowMs - checkHistoryKeptMs);
   } catch (error) {
-    return nothing(`history of the check: it cannot be read (${redactedMessage(error)})`);
+    const reason = `history of the check: it cannot be read (${redactedMessage(error)})`;
+    return { changes: nothing(reason), episodes: nothing() };
   }
+  const changes = changesIn(runs.filter(({ checkedAt }) => checkedAt >= nowMs - checkHistoryWindowMs));
   const written = changes.slice(-mostChanges).map(({ checkedAt, status, message }) => {
     const told = safeText(message, mostOf.run);
     return { text: `${toTimestamp(checkedAt)} ${status}: ${told.text}`, redactions: told.redactions };
   });
   const kept = newest(written, mostOf.history);
-  return partOf(kept, kept.length === changes.length, "history of the check: earlier changes");
+  const episodes = episodesOf(runs);
+  const told = newest(
+    episodes.slice(-mostEpisodes).map((episode) => safeText(episodeLine(episode), mostOf.run)),
+    mostOf.episodes,
+  );
+  return {
+    changes: partOf(kept, kept.length === changes.length, "history of the check: earlier changes"),
+    episodes: partOf(told, told.length === episodes.length, "earlier episodes of the check: more of them"),
+  };
 }
 
 function newest(lines: readonly SafeText[], most: number): readonly SafeText[] {
@@ -137,8 +156,12 @@ async function unitsPart(sources: ExplainSources, names: readonly string[], call
   return partOf(kept, kept.length === written.length, "state of units: more of them");
 }
 
+const episodesTitle = "Earlier episodes of this check in the last 30 days";
+
 interface Around extends Part {
   readonly title: string;
+  /** Units that have to do with the finding. */
+  readonly units?: readonly string[];
 }
 
 /** What stands around a finding, as far as the caller may read it; the first that are told have room first. */
@@ -156,10 +179,11 @@ async function aroundPart(
       continue;
     }
     try {
-      const lines = (await read(reads, result, context)).map((line) => safeText(line, mostOf.run));
-      const kept = [...newest(lines.toReversed(), room)].reverse();
+      const { lines: found, units = [] } = await read(reads, result, context);
+      const lines = found.map((line) => safeText(line, mostOf.run));
+      const kept = [...newest(lines.toReversed(), Math.min(room, mostOf.each))].reverse();
       room -= kept.reduce((sum, { text }) => sum + utf8Length(text) + 1, 0);
-      told.push({ title, ...partOf(kept, kept.length === lines.length, `${name}: more of them`) });
+      told.push({ title, units, ...partOf(kept, kept.length === lines.length, `${name}: more of them`) });
     } catch (error) {
       told.push({ title, ...nothing(`${name}: it cannot be read (${redactedMessage(error)})`) });
     }
@@ -182,17 +206,20 @@ export async function makeBundle(
   { result, nowMs, caller, context }: { result: HealthCheckResult; nowMs: number; caller: Caller; context: Context },
 ): Promise<Bundle> {
   const signal = context.signal();
-  const subjects = subjectsOf(result);
   const check = checkPart(result);
-  const history = historyPart(sources.history, result.check_id, nowMs);
+  const { changes, episodes } = historyParts(sources.history, result.check_id, nowMs);
+  const around = [{ title: episodesTitle, ...episodes }, ...(await aroundPart(sources, result, context))];
+  const subjects = subjectsOf(
+    result,
+    around.flatMap(({ units: related = [] }) => related),
+  );
   const units = await unitsPart(sources, subjects.units, caller);
-  const around = await aroundPart(sources, result, context);
   const journal = await journalLines(sources, { subjects, sinceMs: Date.parse(result.since), nowMs, caller }, signal);
   const advice = await advicePart(sources, { checks: [result.check_id], units: subjects.units }, context);
-  const parts = [check, history, units, ...around, journal, advice];
+  const parts = [check, changes, units, ...around, journal, advice];
   return {
     check: check.lines,
-    history: history.lines,
+    history: changes.lines,
     units: units.lines,
     around: around.map(({ title, lines }) => ({ title, lines })),
     journal: journal.lines,

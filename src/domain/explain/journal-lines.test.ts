@@ -24,7 +24,9 @@ const entryOf = (message: string, at: number, rest: Partial<LogEntry> = {}): Log
   ...rest,
 });
 
-async function linesOf(entries: readonly LogEntry[], granted: "all" | readonly string[] = "all") {
+const shop = { units: ["app.service", "kernel"], identifiers: ["java"] };
+
+async function linesOf(entries: readonly LogEntry[], granted: "all" | readonly string[] = "all", subjects = shop) {
   const searches: LogSearch[] = [];
   const found = await journalLines(
     {
@@ -37,7 +39,7 @@ async function linesOf(entries: readonly LogEntry[], granted: "all" | readonly s
       logUnitsOf: () => granted,
       isWithin: (unit, pattern) => unit === pattern,
     },
-    { subjects: { units: ["app.service", "kernel"], identifiers: ["java"] }, sinceMs: nowMs - 1000, nowMs, caller },
+    { subjects, sinceMs: nowMs - 1000, nowMs, caller },
     new AbortController().signal,
   );
   return { ...found, searches };
@@ -52,6 +54,15 @@ describe("journal lines of an explanation", () => {
     );
     expect(lines).toEqual([]);
     expect(omitted).toEqual(["journal entries of app.service, kernel: outside the scope logs:read of this key"]);
+  });
+
+  it("are the warnings of all granted units where the check names none", async () => {
+    const none = { units: [], identifiers: [] };
+    for (const [granted, units] of [["all", undefined] as const, [["app.service"], ["app.service"]] as const]) {
+      const { searches, lines } = await linesOf([entryOf("it broke", 0)], granted, none);
+      expect(searches.map(({ units: searched, priority }) => [searched, priority])).toEqual(Array(2).fill([units, 4]));
+      expect(lines.length).toBe(1);
+    }
   });
 
   it("gives each entry one escaped line of bounded length, in order", async () => {
@@ -69,7 +80,7 @@ describe("journal lines of an explanation", () => {
         const entries = given.map(({ message, ...rest }, at) => entryOf(message, at, rest));
         const { lines, redactions, omitted } = await linesOf(entries);
         expect(lines.length).toBeLessThanOrEqual(100);
-        expect(lines.reduce((sum, { text }) => sum + utf8Length(text) + 6, 0)).toBeLessThanOrEqual(32 * 1024);
+        expect(lines.reduce((sum, { text }) => sum + utf8Length(text) + 6, 0)).toBeLessThanOrEqual(24 * 1024);
         const sent = new Set(lines.map(({ cursor }) => cursor));
         expect(entries.map(({ cursor }) => cursor).filter((cursor) => sent.has(cursor))).toEqual([...sent]);
         const { messages } = writePrompt(

@@ -6,19 +6,17 @@ import { redactLines } from "#domain/common/redact.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { utf8Length } from "#kernel/text.ts";
 
+import { afterChangeMs, beforeChangeMs } from "./change-window.ts";
 import type { ExplainSources, LogSearch } from "./sources.ts";
 import type { Subjects } from "./subjects.ts";
 import { beginningOf, cutTo, inert } from "./text.ts";
 
 const mostLines = 100;
-const mostBytes = 32 * 1024;
+const mostBytes = 24 * 1024;
 const mostLineBytes = 500;
 /** Entries may be of any length: an answer that is longer is asked for again with fewer of them. */
 const mostAnswerBytes = 4 * 1024 * 1024;
 const warning = 4;
-/** A check sees a change some time after it came, and the log tells at once. */
-const beforeChangeMs = 10 * 60_000;
-const afterChangeMs = 10_000;
 /** So many of the lines from around the change that there is room for what came later. */
 const mostOfChange = 50;
 
@@ -39,7 +37,7 @@ export const nothing = (...omitted: readonly string[]): Part<never> => ({ lines:
 type Sources = Pick<ExplainSources, "logs" | "logUnitsOf" | "isWithin">;
 type Place = Pick<LogSearch, "units" | "identifier">;
 
-/** Where to look: only where the caller may. */
+/** Where to look, only where the caller may: everywhere for a check that names no unit or program. */
 function placesOf(subjects: Subjects, granted: "all" | readonly string[], isWithin: Sources["isWithin"]) {
   const { units, identifiers } = subjects;
   const isSeen = (unit: string): boolean => granted === "all" || granted.some((pattern) => isWithin(unit, pattern));
@@ -47,7 +45,9 @@ function placesOf(subjects: Subjects, granted: "all" | readonly string[], isWith
   const places: Place[] = seen.length > 0 ? [{ units: seen, identifier: undefined }] : [];
   const within = granted === "all" ? undefined : granted;
   for (const identifier of identifiers) places.push({ units: within, identifier });
-  return { places, hidden: units.filter((unit) => !isSeen(unit)) };
+  const isAnywhere = units.length === 0 && identifiers.length === 0;
+  if (isAnywhere) places.push({ units: within, identifier: undefined });
+  return { places, isAnywhere, hidden: units.filter((unit) => !isSeen(unit)) };
 }
 
 function windowsOf(
@@ -128,7 +128,7 @@ function withinRoom(ranked: readonly LogEntry[], textOf: (entry: LogEntry) => st
 
 /**
  * The journal entries of the check's subjects that the caller may see, around its last change and of the last hour, warnings and
- * worse first.
+ * worse first. Of a check without subjects it is the warnings of all that the caller may see.
  */
 export async function journalLines(
   sources: Sources,
@@ -137,15 +137,15 @@ export async function journalLines(
 ): Promise<Part<JournalLine>> {
   const granted = sources.logUnitsOf(caller);
   if (granted !== "all" && granted.length === 0) return nothing("journal entries: this key lacks the scope logs:read");
-  const { places, hidden } = placesOf(subjects, granted, sources.isWithin);
+  const { places, isAnywhere, hidden } = placesOf(subjects, granted, sources.isWithin);
   const omitted =
     hidden.length === 0 ? [] : [`journal entries of ${hidden.join(", ")}: outside the scope logs:read of this key`];
-  if (places.length === 0 && hidden.length === 0) return nothing("journal entries: the check names no unit or program");
 
   const ranked = new Map<string, LogEntry>();
   let isAll = true;
   try {
-    for (const window of windowsOf(sinceMs, nowMs)) {
+    const windows = windowsOf(sinceMs, nowMs).filter(({ priority }) => priority === warning || !isAnywhere);
+    for (const window of windows) {
       for (const place of places) {
         const found = await find((search) => sources.logs(search, caller, signal), { ...window, ...place });
         isAll &&= found.isAll;

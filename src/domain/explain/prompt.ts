@@ -19,7 +19,7 @@ const explaining: Task = {
   question: "What is wrong, what is the likely cause, and what should be done?",
   instructions: `You explain a health check of a Linux host to the person who looks after it.
 
-You are given data of the host between two lines that begin with "data" and end with the same code. It holds the result of the check, the changes of its status in the last 24 hours, the state of systemd units, what else is known of the host (other checks, processes, files, packages and calls that changed something) and journal entries, each of these on a line that begins with its number, such as L12.
+You are given data of the host between two lines that begin with "data" and end with the same code. It holds the result of the check, the changes of its status in the last 24 hours, the state of systemd units, what else is known of the host (earlier episodes, other checks, processes, units, files, packages and calls that changed something) and journal entries, each of these on a line that begins with its number, such as L12.
 
 ${onAdvice}
 

@@ -7,7 +7,7 @@ import type { StoredRun } from "#domain/ports/check-history.ts";
 import type { ConnectorDefinition } from "#domain/ports/connectors.ts";
 import type { Runbooks } from "#domain/ports/runbooks.ts";
 import type { Unit } from "#domain/ports/units.ts";
-import type { Reads } from "./surroundings.ts";
+import type { Reads } from "./reads.ts";
 
 export type PastRun = Omit<StoredRun, "durationMs">;
 

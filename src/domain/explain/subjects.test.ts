@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { HealthCheckResult } from "#contract/checks.ts";
-import { subjectsOf } from "./subjects.ts";
+import { namedProcesses, subjectsOf } from "./subjects.ts";
 
 const resultOf = (given: Partial<HealthCheckResult>): HealthCheckResult => ({
   check_id: "custom",
@@ -37,6 +37,22 @@ describe("the subjects of a check", () => {
   it("finds programs by the names of fields", () => {
     const details = { kills: [{ process: "java", pid: 7 }], changed_by: { program: "apt" }, note: "cat", process: "" };
     expect(subjectsOf(resultOf({ details }))).toEqual({ units: [], identifiers: ["java", "apt"] });
+  });
+
+  it("finds processes by their number and name, five at most", () => {
+    const processes = Array.from({ length: 9 }, (_, at) => ({ pid: at + 1, name: `p${at + 1}` }));
+    expect(
+      namedProcesses(resultOf({ details: { kills: [{ process: "java", pid: 70 }], parents: [{ pid: 71 }] } })),
+    ).toEqual([{ pid: 70, name: "java" }]);
+    expect(namedProcesses(resultOf({ details: { processes } }))).toEqual(processes.slice(0, 5));
+  });
+
+  it("are joined by units that have to do with it, before those of the check", () => {
+    const { units } = subjectsOf(resultOf({ check_id: "disk_space", message: "a.service" }), [
+      "b.service",
+      "a.service",
+    ]);
+    expect(units).toEqual(["a.service", "b.service", "kernel"]);
   });
 
   it("ignores patterns and paths, and is bounded", () => {

@@ -1,4 +1,5 @@
 import type { HealthCheckResult } from "#contract/checks.ts";
+import { isRecord } from "#kernel/values.ts";
 
 export interface Subjects {
   /** Canonical names; `kernel` for the kernel. */
@@ -37,7 +38,7 @@ const belonging: Readonly<Record<string, readonly string[]>> = {
   firewall: ["nftables.service", "firewalld.service", "ufw.service", "iptables.service"],
 };
 
-const most = { units: 20, identifiers: 4 } as const;
+const most = { units: 20, identifiers: 4, processes: 5 } as const;
 
 const unitName =
   /(?<![A-Za-z0-9:_.\\@/-])[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]{0,200}\.(?:service|socket|mount|automount|swap|target|path|timer|slice|scope)(?![A-Za-z0-9_@-])/g;
@@ -51,17 +52,37 @@ function* textsOf(value: unknown, field: string): Generator<readonly [field: str
     for (const [name, each] of Object.entries(value)) yield* textsOf(each, name);
 }
 
-/** The units and programs that a result names, and those of its check. */
-export function subjectsOf({ check_id: id, message, details }: HealthCheckResult): Subjects {
-  const units = new Set<string>();
-  const identifiers = new Set<string>();
-  for (const [field, text] of [...textsOf(details, ""), ["message", message] as const]) {
-    for (const [name] of text.matchAll(unitName)) units.add(name);
-    if (programFields.has(field) && text !== "") identifiers.add(text);
+const textsIn = ({ message, details }: HealthCheckResult) => [...textsOf(details, ""), ["message", message] as const];
+
+/** The units that a result names itself. */
+export function namedUnits(result: HealthCheckResult): readonly string[] {
+  const names = textsIn(result).flatMap(([, text]) => [...text.matchAll(unitName)].map(([name]) => name));
+  return [...new Set(names)];
+}
+
+function* objectsOf(value: unknown): Generator<Readonly<Record<string, unknown>>> {
+  if (isRecord(value)) yield value;
+  if (typeof value === "object" && value !== null) for (const each of Object.values(value)) yield* objectsOf(each);
+}
+
+/** The processes that the details name by their number. */
+export function namedProcesses({
+  details,
+}: HealthCheckResult): readonly { readonly pid: number; readonly name: string }[] {
+  const named = new Map<number, string>();
+  for (const { pid, name, process } of objectsOf(details)) {
+    const program = name ?? process;
+    if (typeof pid === "number" && typeof program === "string" && !named.has(pid)) named.set(pid, program);
   }
-  for (const name of belonging[id] ?? []) units.add(name);
+  return [...named].slice(0, most.processes).map(([pid, name]) => ({ pid, name }));
+}
+
+/** The units and programs that a result names, those of its check, and others that have to do with it. */
+export function subjectsOf(result: HealthCheckResult, others: readonly string[] = []): Subjects {
+  const programs = textsIn(result).flatMap(([field, text]) => (programFields.has(field) && text !== "" ? [text] : []));
+  const units = [...namedUnits(result), ...others, ...(belonging[result.check_id] ?? [])];
   return {
-    units: [...units].slice(0, most.units),
-    identifiers: [...identifiers].slice(0, most.identifiers),
+    units: [...new Set(units)].slice(0, most.units),
+    identifiers: [...new Set(programs)].slice(0, most.identifiers),
   };
 }
