@@ -1,8 +1,11 @@
 import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
-import { Choice, MayLack, Options } from "./schema.ts";
+import { Choice, MayLack, Options, Timestamp } from "./schema.ts";
 
 export const diskUsageLimit = { minimum: 1, maximum: 1_000, default: 100 } as const;
+export const diskUsageOrders = ["bytes", "entries"] as const;
+/** Files that were written within this time are told apart. */
+export const lateWritesMs = 60 * 60_000;
 export const diskUsageDepth = { minimum: 0, maximum: 16, default: 1 } as const;
 
 const UsageEntry = Type.Object({
@@ -15,6 +18,12 @@ const UsageEntry = Type.Object({
   }),
 });
 
+const WrittenFile = Type.Object({
+  path: Type.String(),
+  bytes: Type.Integer({ description: "Its disk usage, not how much it grew: no earlier size is known." }),
+  modified_at: Timestamp("When its content was last written."),
+});
+
 const NamedPaths = Type.Object({
   total: Type.Integer(),
   paths: Type.Array(Type.String(), { description: "The first 100." }),
@@ -25,7 +34,11 @@ export const DiskUsage = Type.Object({
   bytes: Type.Integer({ description: "Disk usage of everything that was read below it." }),
   entries: Type.Integer({ description: "Number of files and directories that were read below it." }),
   largest: Type.Array(UsageEntry, {
-    description: "The largest files and directories down to `depth`, the largest first.",
+    description: "The largest files and directories down to `depth`, in the order of `sort`.",
+  }),
+  written_lately: Type.Array(WrittenFile, {
+    description:
+      "The largest files at any depth that were written in the last hour, the largest first, at most `limit`.",
   }),
   unreadable: Type.Object(NamedPaths.properties, {
     description:
@@ -63,6 +76,11 @@ export const diskUsage = {
       ...Options({
         depth: Type.Integer({ ...diskUsageDepth, description: "Levels below the directory that `largest` includes." }),
         limit: Type.Integer({ ...diskUsageLimit, description: "Maximum entries of `largest`." }),
+        sort: Choice(
+          diskUsageOrders,
+          "What `largest` is chosen and ordered by: disk usage, or number of entries, each of which takes an inode.",
+          "bytes",
+        ),
       }).properties,
     }),
     response: DiskUsage,

@@ -14,6 +14,7 @@ const { steward, url } = useSteward(async () => {
         { path: "/srv/a", isFolder: true, bytes: 3_000_000, entries: 9, isComplete: false },
         { path: "/srv/x\u001b[2J\ny", isFolder: false, bytes: 1_000_000, entries: 0, isComplete: true },
       ],
+      written: [{ path: "/srv/a/log", bytes: 4096, modifiedAt: 1_700_000_000_000 }],
       unreadable: { total: 2, paths: ["/srv/a/x", "/srv/a/y"] },
       otherFileSystems: { total: 1, paths: ["/srv/mnt"] },
     }),
@@ -30,6 +31,7 @@ describe("disk usage", () => {
     expect(json).toEqual({
       ...{ path: "/srv", bytes: 4_000_000, entries: 12, truncated: "time", duration_ms: 0 },
       largest: [{ path: "/srv/a", type: "folder", bytes: 3_000_000, entries: 9, is_complete: false }],
+      written_lately: [{ path: "/srv/a/log", bytes: 4096, modified_at: "2023-11-14T22:13:20.000Z" }],
       unreadable: { total: 2, paths: ["/srv/a/x", "/srv/a/y"] },
       other_file_systems: { total: 1, paths: ["/srv/mnt"] },
     });
@@ -46,7 +48,13 @@ describe("disk usage", () => {
     expect((await steward("du /srv")).err).toContain("not shown: /srv/slow: it gives no answer\n");
   });
 
-  it.each(["&depth=17", "&depth=x", "&limit=0"])("is refused with %s", async (query) => {
+  it("is listed by number of entries too", async () => {
+    const { out } = await steward("du /srv --sort entries");
+    expect(out).toMatch(/ENTRIES/);
+    expect(out).toMatch(/2\.9 MiB +9 +75 %/);
+  });
+
+  it.each(["&depth=17", "&depth=x", "&limit=0", "&sort=size"])("is refused with %s", async (query) => {
     expect((await read(query, "disk-usage:read")).status).toBe(400);
   });
 

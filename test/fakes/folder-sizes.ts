@@ -2,7 +2,7 @@ import { type FolderSizes, FolderUnavailable, type MeasuredFolder, NoFolder } fr
 
 export const fakeMeasured = (path: string, given: Partial<MeasuredFolder> = {}): MeasuredFolder => ({
   path,
-  ...{ bytes: 4096, entries: 0, largest: [], truncated: null },
+  ...{ bytes: 4096, entries: 0, largest: [], written: [], truncated: null },
   unreadable: { total: 0, paths: [] },
   silent: [],
   otherFileSystems: { total: 0, paths: [] },

@@ -158,7 +158,7 @@ describe("sizes of directories", () => {
   symlinkSync("/usr", at("b/link"));
   writeFileSync(Buffer.concat([Buffer.from(at(odd, "x")), Buffer.from([0xff, 0xfe])]), Buffer.alloc(5_000, 1));
   const sizes = createFolderSizes({ look: lookApart, clock: systemClock });
-  const all = { depth: 16, limit: 1_000 };
+  const all = { depth: 16, limit: 1_000, sort: "bytes", writtenSince: 0 } as const;
 
   it("are those of du, with a file of two names once", async () => {
     const found = await sizes.measure(root, all, signal);
@@ -174,10 +174,30 @@ describe("sizes of directories", () => {
   });
 
   it("have as many levels and entries as are wanted", async () => {
-    const top = await sizes.measure(`${root}/../${root.split("/").at(-1)}/`, { depth: 1, limit: 2 }, signal);
+    const top = await sizes.measure(`${root}/../${root.split("/").at(-1)}/`, { ...all, depth: 1, limit: 2 }, signal);
     expect([top.path, top.largest.length]).toEqual([root, 2]);
-    const none = await sizes.measure(root, { depth: 0, limit: 10 }, signal);
+    const none = await sizes.measure(root, { ...all, depth: 0, limit: 10 }, signal);
     expect([none.largest, none.bytes]).toEqual([[], top.bytes]);
+  });
+
+  it("are those of directories with most entries, each of which takes an inode", async () => {
+    for (let file = 0; file < 6; file += 1) writeFileSync(at("b", `empty-${file}`), "");
+    const { largest } = await sizes.measure(root, { ...all, sort: "entries", limit: 2 }, signal);
+    expect(largest.map(({ path, entries }) => [path, entries])).toEqual([
+      [at("b"), 9],
+      [at("a"), 3],
+    ]);
+    for (let file = 0; file < 6; file += 1) rmSync(at("b", `empty-${file}`));
+  });
+
+  it("tell files apart that were written since a time, at any level", async () => {
+    const [old, since] = [1_000_000_000, 1_500_000_000];
+    utimesSync(at("a/deep/deeper/large"), old, old);
+    utimesSync(at("b/small"), since, since);
+    const one = { ...all, depth: 0, limit: 1, writtenSince: since * 1000 };
+    utimesSync(Buffer.concat([Buffer.from(at(odd, "x")), Buffer.from([0xff, 0xfe])]), old, old);
+    const { written } = await sizes.measure(root, one, signal);
+    expect(written).toEqual([{ path: at("b/small"), bytes: expect.any(Number), modifiedAt: since * 1000 }]);
   });
 
   it("are none of what is missing, of links and files, of names that are too long, and of links in a circle", async () => {

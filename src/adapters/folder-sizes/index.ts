@@ -21,12 +21,12 @@ export function createFolderSizes(ports: {
   const slots = createSlots(walksAtOnce);
 
   return {
-    async measure(given, { depth, limit }, signal): Promise<MeasuredFolder> {
+    async measure(given, options, signal): Promise<MeasuredFolder> {
       const path = posix.resolve(given);
       const endsAt = clock.monotonicMs() + most.ms;
       const { answers, silent } = await slots(() => {
         const ms = Math.max(0, endsAt - clock.monotonicMs());
-        return look(sizesOfFolder, { path, depth, limit, mountinfo, most: { ...most, ms } }, signal);
+        return look(sizesOfFolder, { ...options, path, mountinfo, most: { ...most, ms } }, signal);
       }, signal);
       const answer = answers.get(path);
       if (answer === undefined) {

@@ -1,5 +1,5 @@
 import type { Stats } from "node:fs";
-import type { MeasuredFolder, NamedPaths, UsageEntry } from "#domain/ports/disk-usage.ts";
+import type { FolderOptions, MeasuredFolder, NamedPaths, UsageEntry, WrittenFile } from "#domain/ports/disk-usage.ts";
 
 const mostNamed = 100;
 
@@ -43,14 +43,18 @@ function addTo(sum: Sum, bytes: number, entries: number, unread: number): void {
   }
 }
 
-const bySize = (a: UsageEntry, b: UsageEntry): number => b.bytes - a.bytes || (a.path < b.path ? -1 : 1);
+const bySize = (a: WrittenFile | UsageEntry, b: WrittenFile | UsageEntry): number =>
+  b.bytes - a.bytes || (a.path < b.path ? -1 : 1);
+const byEntries = (a: UsageEntry, b: UsageEntry): number => b.entries - a.entries || bySize(a, b);
 
 /** Adds up what a walk finds. */
-export function createTotals({ depth, limit }: { readonly depth: number; readonly limit: number }) {
+export function createTotals({ depth, limit, sort, writtenSince }: FolderOptions) {
+  const inOrder = sort === "bytes" ? bySize : byEntries;
   const unreadable = createNames();
   const elsewhere = createNames();
   const sums: Sum[] = [];
   let files: UsageEntry[] = [];
+  let written: WrittenFile[] = [];
   let count = 0;
 
   return {
@@ -71,12 +75,17 @@ export function createTotals({ depth, limit }: { readonly depth: number; readonl
       }
       return { path, dev, ino, level, sum };
     },
-    file(parent: Folder, path: string, bytes: number): void {
+    file(parent: Folder, file: WrittenFile): void {
+      const { path, bytes } = file;
       addTo(parent.sum, bytes, 1, 0);
       count += 1;
+      if (bytes > 0 && file.modifiedAt >= writtenSince) {
+        written.push(file);
+        if (written.length > 4 * limit) written = written.toSorted(bySize).slice(0, limit);
+      }
       if (parent.level >= depth) return;
       files.push({ path, isFolder: false, bytes, entries: 0, isComplete: true });
-      if (files.length > 4 * limit) files = files.toSorted(bySize).slice(0, limit);
+      if (files.length > 4 * limit) files = files.toSorted(inOrder).slice(0, limit);
     },
     leave: ({ sum }: Folder): void => addTo(sum, 0, 0, -1),
     result(root: Folder): Omit<MeasuredFolder, "path" | "silent" | "truncated"> {
@@ -92,7 +101,8 @@ export function createTotals({ depth, limit }: { readonly depth: number; readonl
       return {
         bytes: root.sum.bytes,
         entries: root.sum.entries,
-        largest: [...folders, ...files].toSorted(bySize).slice(0, limit),
+        largest: [...folders, ...files].toSorted(inOrder).slice(0, limit),
+        written: written.toSorted(bySize).slice(0, limit),
         unreadable: unreadable.result(),
         otherFileSystems: elsewhere.result(),
       };

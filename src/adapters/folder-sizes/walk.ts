@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, lstatSync, opendirSync, openSync, read
 import type { Look, Looking } from "#adapters/exec/look.ts";
 import { createMountLookup, parseMountinfo } from "#adapters/exec/mountinfo.ts";
 import type { Unavailability } from "#domain/common/host-unavailable.ts";
-import type { MeasuredFolder } from "#domain/ports/disk-usage.ts";
+import type { FolderOptions, MeasuredFolder } from "#domain/ports/disk-usage.ts";
 import { errnoCode, isNotFound, isPermissionDenied, orUndefinedSync } from "#kernel/errors.ts";
 import { createTotals, type Folder } from "./totals.ts";
 
@@ -10,10 +10,8 @@ import { createTotals, type Folder } from "./totals.ts";
 const namesAtOnce = 128;
 const noFollow = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-export interface FolderWanted {
+export interface FolderWanted extends FolderOptions {
   readonly path: string;
-  readonly depth: number;
-  readonly limit: number;
   readonly mountinfo: string;
   readonly most: { readonly entries: number; readonly ms: number };
 }
@@ -88,7 +86,7 @@ function take(walk: Walk, folder: Folder, path: Buffer, here: Buffer): Folder | 
   }
   const isCounted = found.nlink > 1 && linked.has(found.ino);
   if (found.nlink > 1) linked.add(found.ino);
-  totals.file(folder, text, isCounted ? 0 : bytesOf(found));
+  totals.file(folder, { path: text, bytes: isCounted ? 0 : bytesOf(found), modifiedAt: Math.floor(found.mtimeMs) });
   return undefined;
 }
 
@@ -144,7 +142,7 @@ function walkFolders(walk: Walk, root: Folder): void {
 }
 
 function measure(wanted: FolderWanted, begin: Walk["begin"]): FolderAnswer {
-  const { path, depth, limit, most } = wanted;
+  const { path, most } = wanted;
   const endsAt = performance.now() + most.ms;
   const mountinfo = readFileSync(wanted.mountinfo, "utf8");
   const own = ownFolders(mountinfo);
@@ -162,7 +160,7 @@ function measure(wanted: FolderWanted, begin: Walk["begin"]): FolderAnswer {
   if (found.isSymbolicLink()) return { none: "it is a symbolic link" };
   if (!found.isDirectory()) return { none: "it is not a directory" };
 
-  const totals = createTotals({ depth, limit });
+  const totals = createTotals(wanted);
   const root = totals.enter(undefined, Buffer.from(path), found);
   let truncated: MeasuredFolder["truncated"] = null;
   const over = (): MeasuredFolder["truncated"] => {

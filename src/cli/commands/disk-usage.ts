@@ -1,5 +1,5 @@
 import type { Answer } from "#client/index.ts";
-import { diskUsageDepth, diskUsageLimit } from "#contract/disk-usage.ts";
+import { diskUsageDepth, diskUsageLimit, diskUsageOrders } from "#contract/disk-usage.ts";
 import { counted, formatBytes, listNames } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import { type Command, integer } from "../core/command.ts";
@@ -13,16 +13,24 @@ type Usage = Answer<"getDiskUsage">;
 
 const barColumns = 20;
 
-function printUsage(io: Io, usage: Usage): void {
+interface DuOptions {
+  readonly depth: number;
+  readonly limit: number;
+  readonly sort: (typeof diskUsageOrders)[number];
+}
+
+function printUsage(io: Io, usage: Usage, sort: DuOptions["sort"]): void {
   const share = (bytes: number): number => (usage.bytes === 0 ? 0 : (100 * bytes) / usage.bytes);
   const whole = {
     path: usage.path,
     type: "folder",
     bytes: usage.bytes,
+    entries: usage.entries,
     is_complete: usage.truncated === null,
   } as const;
   printTable(io, [whole, ...usage.largest], {
     size: ({ bytes, is_complete: isComplete }) => `${isComplete ? "" : "≥ "}${formatBytes(bytes)}`,
+    ...(sort === "entries" && { entries: ({ entries }: Pick<Usage, "entries">) => String(entries) }),
     share: ({ bytes }) => `${Math.round(share(bytes))} %`,
     "": ({ bytes }) => bar(share(bytes), barColumns),
     path: ({ path, type }) => (type === "folder" && path !== "/" ? `${path}/` : path),
@@ -49,11 +57,17 @@ export function addDiskUsageCommand(program: Command, ports: CommandPorts): void
     .description("disk usage below a directory, the largest first, as far as the service may read it")
     .argument("<path>", "absolute path of a folder")
     .option("-d, --depth <levels>", "levels below it", integer(minimum, maximum), diskUsageDepth.default)
+    .choice(
+      "-s, --sort <what>",
+      "by what they use: disk space, or entries, each of which takes an inode",
+      diskUsageOrders,
+      "bytes",
+    )
     .limit({ ...diskUsageLimit, default: 30 });
   answerCommand(ports, du, {
     isSlow: true,
-    ask: (client, path: string, { depth, limit }: { depth: number; limit: number }) =>
-      client.getDiskUsage({ query: { path, depth, limit } }),
-    print: (io, answer) => printUsage(io, answer),
+    ask: (client, path: string, { depth, limit, sort }: DuOptions) =>
+      client.getDiskUsage({ query: { path, depth, limit, sort } }),
+    print: (io, answer) => printUsage(io, answer, du.opts<DuOptions>().sort),
   });
 }

@@ -35,7 +35,11 @@ const installed = { action: "install", name: "ledger", from: null, to: "2.0" };
 /** What others answer. */
 const answers = {
   listProcesses: { processes: [{ ...java, state: "sleeping" }] },
-  getDiskUsage: { largest, truncated: "time" },
+  getDiskUsage: {
+    largest,
+    written_lately: [{ path: "/srv/log", bytes: 2 ** 20, modified_at: "T" }],
+    truncated: "time",
+  },
   listUnits: {
     units: [
       unit("cart.service", "failed", "08:58"),
@@ -111,12 +115,24 @@ describe("what stands around a finding", () => {
     });
   });
 
-  it("of a full disk are the directories and files that take most of the fullest file system", async () => {
+  it("of a full disk are the directories and files that take most of the fullest file system, and what was written lately", async () => {
     expect(await read(finding("disk_space", { path: "/srv" }), /room/)).toEqual({
-      asked: [{ path: "/srv", depth: 4, limit: 12 }],
-      lines: ["/srv/backup/: 3.0 GiB in 12 entries", "/srv/core.1: 1.0 MiB", "not all of it was read (time)"],
+      asked: [{ path: "/srv", depth: 4, limit: 12, sort: "bytes" }],
+      lines: [
+        "written in the last hour: /srv/log: 1.0 MiB at T",
+        "/srv/backup/: 3.0 GiB in 12 entries",
+        "/srv/core.1: 1.0 MiB",
+        "not all of it was read (time)",
+      ],
     });
     expect(titlesOf(finding("disk_space")).join()).not.toContain("room");
+  });
+
+  it("of exhausted inodes are the directories with most entries", async () => {
+    expect(await read(finding("inode_usage", { path: "/srv" }), /entries/)).toEqual({
+      asked: [{ path: "/srv", depth: 4, limit: 12, sort: "entries" }],
+      lines: ["/srv/backup/: 12 entries", "not all of it was read (time)"],
+    });
   });
 
   it("of a large journal are the units that wrote most of it", async () => {

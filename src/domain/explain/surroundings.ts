@@ -2,7 +2,7 @@ import type { PackageHistory } from "#contract/packages.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { busiestProcesses, largestProcesses, processesNamed } from "./processes-around.ts";
 import { ask, type Surrounding } from "./reads.ts";
-import { roomTaken } from "./room-around.ts";
+import { inodesTaken, roomTaken } from "./room-around.ts";
 import { changedUnits, listeners } from "./units-around.ts";
 
 const few = { checks: 12, transactions: 8, changes: 12, packages: 6, writers: 8 } as const;
@@ -49,7 +49,8 @@ export const surroundings: readonly Surrounding[] = [
   processesNamed,
   busiestProcesses,
   largestProcesses,
-  ...roomTaken,
+  roomTaken,
+  inodesTaken,
   {
     title: "Units with most entries in the journal",
     scope: "logs:read",
