@@ -136,7 +136,7 @@ const stateOf = (unit: UnitFacts): string =>
     `result ${unit.result}`,
     `restarts ${unit.restarts}`,
     `unit file ${unit.unitFileState === "" ? "none" : unit.unitFileState}`,
-    `loaded ${unit.loadState}`,
+    ...(["loaded", ""].includes(unit.loadState) ? [] : [`load state ${unit.loadState}`]),
     ...(unit.description === unit.name ? [] : [unit.description]),
   ].join(", ");
 

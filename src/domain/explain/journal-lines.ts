@@ -37,7 +37,7 @@ export const nothing = (...omitted: readonly string[]): Part<never> => ({ lines:
 type Sources = Pick<ExplainSources, "logs" | "logUnitsOf" | "isWithin">;
 type Place = Pick<LogSearch, "units" | "identifier">;
 
-/** Where to look, only where the caller may: everywhere for a check that names no unit or program. */
+/** Where to look: only where the caller may. */
 function placesOf(subjects: Subjects, granted: "all" | readonly string[], isWithin: Sources["isWithin"]) {
   const { units, identifiers } = subjects;
   const isSeen = (unit: string): boolean => granted === "all" || granted.some((pattern) => isWithin(unit, pattern));
@@ -45,9 +45,7 @@ function placesOf(subjects: Subjects, granted: "all" | readonly string[], isWith
   const places: Place[] = seen.length > 0 ? [{ units: seen, identifier: undefined }] : [];
   const within = granted === "all" ? undefined : granted;
   for (const identifier of identifiers) places.push({ units: within, identifier });
-  const isAnywhere = units.length === 0 && identifiers.length === 0;
-  if (isAnywhere) places.push({ units: within, identifier: undefined });
-  return { places, isAnywhere, hidden: units.filter((unit) => !isSeen(unit)) };
+  return { places, anywhere: { units: within, identifier: undefined }, hidden: units.filter((unit) => !isSeen(unit)) };
 }
 
 function windowsOf(
@@ -128,7 +126,7 @@ function withinRoom(ranked: readonly LogEntry[], textOf: (entry: LogEntry) => st
 
 /**
  * The journal entries of the check's subjects that the caller may see, around its last change and of the last hour, warnings and
- * worse first. Of a check without subjects it is the warnings of all that the caller may see.
+ * worse first. Where they have none, it is the warnings of all that the caller may see.
  */
 export async function journalLines(
   sources: Sources,
@@ -137,23 +135,28 @@ export async function journalLines(
 ): Promise<Part<JournalLine>> {
   const granted = sources.logUnitsOf(caller);
   if (granted !== "all" && granted.length === 0) return nothing("journal entries: this key lacks the scope logs:read");
-  const { places, isAnywhere, hidden } = placesOf(subjects, granted, sources.isWithin);
+  const { places, anywhere, hidden } = placesOf(subjects, granted, sources.isWithin);
   const omitted =
     hidden.length === 0 ? [] : [`journal entries of ${hidden.join(", ")}: outside the scope logs:read of this key`];
 
   const ranked = new Map<string, LogEntry>();
   let isAll = true;
-  try {
-    const windows = windowsOf(sinceMs, nowMs).filter(({ priority }) => priority === warning || !isAnywhere);
+  const search = async (windows: ReturnType<typeof windowsOf>, where: readonly Place[]): Promise<void> => {
     for (const window of windows) {
-      for (const place of places) {
-        const found = await find((search) => sources.logs(search, caller, signal), { ...window, ...place });
+      for (const place of where) {
+        const found = await find((wanted) => sources.logs(wanted, caller, signal), { ...window, ...place });
         isAll &&= found.isAll;
         // Newest first, so that the oldest are cut off.
         for (const entry of [...found.entries].reverse())
           if (!ranked.has(entry.cursor)) ranked.set(entry.cursor, entry);
       }
     }
+  };
+  try {
+    const windows = windowsOf(sinceMs, nowMs);
+    await search(windows, places);
+    const warnings = windows.filter(({ priority }) => priority === warning);
+    if (ranked.size === 0 && hidden.length === 0) await search(warnings, [anywhere]);
   } catch (error) {
     signal.throwIfAborted();
     const reason = errorMessage(error);

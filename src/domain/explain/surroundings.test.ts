@@ -53,8 +53,8 @@ const answers = {
   },
   getNetwork: {
     listeners: [
-      { protocol: "tcp", address: "127.0.0.1", port: 9100, unit: "squatter.service" },
       { protocol: "udp", address: "0.0.0.0", port: 68, unit: null },
+      { protocol: "tcp", address: "127.0.0.1", port: 9100, unit: "squatter.service" },
     ],
     notes: [],
   },

@@ -58,7 +58,10 @@ export const listeners: Surrounding = {
   async read(reads, _, context) {
     const { listeners: all, notes } = await ask(reads, "getNetwork", {}, context);
     if (all === null) return { lines: notes };
-    const lines = all.map(({ protocol, address, port, unit }) => `${protocol} ${address}:${port} ${unit ?? "no unit"}`);
+    const known = all.toSorted((a, b) => Number(a.unit === null) - Number(b.unit === null));
+    const lines = known.map(
+      ({ protocol, address, port, unit }) => `${protocol} ${address}:${port} ${unit ?? "no unit"}`,
+    );
     return { lines: lines.slice(0, few.listeners) };
   },
 };
