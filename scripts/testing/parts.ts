@@ -171,8 +171,8 @@ export const parts: readonly Part[] = [
   },
   {
     name: "observability",
-    proves: "traces received and sent on, metrics and alerts with the real stack, explanations",
-    directories: ["src/telemetry", "src/transports/otlp", "src/app/tracing", "src/domain/alerts", "src/domain/explain"],
+    proves: "traces received and sent on, metrics and alerts with the real stack",
+    directories: ["src/telemetry", "src/transports/otlp", "src/app/tracing", "src/domain/alerts"],
     minutes: 1,
     commands: [
       long(
@@ -245,6 +245,13 @@ export const parts: readonly Part[] = [
     directories: ["src/transports/mcp", "src/cli/commands/mcp.ts"],
     minutes: 1,
     commands: [long("host/mcp", "process/mcp-clients")],
+  },
+  {
+    name: "diagnosis",
+    proves: "what explanations are given names the causes of faults that are provoked on a host",
+    directories: ["src/domain/explain"],
+    minutes: 1,
+    commands: [long("host/diagnosis")],
   },
   {
     name: "tls",
