@@ -7,6 +7,9 @@ export const priorityNames = ["emerg", "alert", "crit", "err", "warning", "notic
 /** What `journalctl --namespace` takes. */
 export const namespacePattern = "^(\\*|\\+?[A-Za-z0-9:_.@-]+)?$";
 
+/** An id of a template of messages. */
+export const templateIdPattern = "^[0-9a-f]{16}$";
+
 /** A value of a field as it is in the journal: text where it is UTF-8 without control characters but line feeds and tabs, else bytes. */
 export const JournalValue = optional({
   text: Type.String(),

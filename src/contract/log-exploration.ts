@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "typebox";
-import { LogEntry } from "./log-entry.ts";
+import { LogEntry, templateIdPattern } from "./log-entry.ts";
 import { Choice, MayLack, NullableInteger, NullableString, optional, Timestamp } from "./schema.ts";
 
 const Count = Type.Integer({ minimum: 0 });
@@ -79,8 +79,8 @@ export type LogTemplateStatus = (typeof logTemplateStatuses)[number];
 
 const LogTemplate = Type.Object({
   id: Type.String({
-    pattern: "^[0-9a-f]{16}$",
-    description: "Id; it stays the same as long as the template does.",
+    pattern: templateIdPattern,
+    description: "Id; it stays the same as long as the template does. Can be used as a filter for `template`.",
     examples: ["9ce8c1cd1fdc361b"],
   }),
   unit: Type.String({

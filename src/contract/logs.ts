@@ -8,7 +8,7 @@ import {
   logTemplateLimit,
   maxLogUnits,
 } from "./limits.ts";
-import { JournalValue, LogEntry, namespacePattern } from "./log-entry.ts";
+import { JournalValue, LogEntry, namespacePattern, templateIdPattern } from "./log-entry.ts";
 import {
   LogContext,
   LogFacets,
@@ -123,6 +123,12 @@ const text = {
     maxLength: 1024,
     description:
       "Regular expression for the message, in PCRE2 syntax as for `journalctl -g`, without look-around and back references. It matches the same entries, or is refused with the reason. Case-insensitive unless the expression contains a letter A to Z.",
+  }),
+  template: Type.String({
+    pattern: templateIdPattern,
+    description:
+      "Id of a template, as `GET /system/logs/templates` lists it: only its entries, as many as are counted there with the same filters. An id that the journal does not have, or not among the entries that the request may read, is refused.",
+    examples: ["9ce8c1cd1fdc361b"],
   }),
 };
 /** Of which journals the entries are. */

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LogContext, LogFacets, LogHistogram, LogTemplates } from "#contract/log-exploration.ts";
+import type { LogList } from "#contract/logs.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
 
 const second = 1_000_000;
@@ -155,5 +156,47 @@ describe("GET /system/logs/templates", () => {
     const reply = await send(empty, { path: "/api/v1/system/logs/templates?compare=boot", key: empty.admin });
     expect(reply).toMatchObject({ status: 404, json: { error: { code: "NOT_FOUND" } } });
     await empty.app.close();
+  });
+});
+
+describe("template= of queries of logs", () => {
+  const idOf = async (text: string): Promise<string> => {
+    const { templates } = await get<LogTemplates>("templates");
+    return templates.find((each) => each.text === text)?.id ?? text;
+  };
+
+  it("finds the entries of a template in lists, counts and exports, with other filters", async () => {
+    const now = service.clock.now() * 1000;
+    for (const number of [1, 2, 3])
+      service.journal.write({
+        message: `took ${number} ms`,
+        unit: "app-1.service",
+        priority: number,
+        time: now - 9 + number,
+      });
+    const template = await idOf("took <*> ms");
+    const list = await send(service, { path: `/api/v1/system/logs?template=${template}`, key: service.admin });
+    const messages = (list.json as LogList).logs.map(({ message }) => message);
+    expect([messages, list.json]).toEqual([
+      ["took 1 ms", "took 2 ms", "took 3 ms"],
+      expect.objectContaining({ total: 3 }),
+    ]);
+    expect(await get(`histogram?template=${template}&priority=2`)).toMatchObject({ total: 2 });
+    expect(await get(`facets?template=${template}`)).toMatchObject({ total: 3, distinct: { priority: 3 } });
+    expect(await get(`templates?template=${template}`)).toMatchObject({ distinct: 1, templates: [{ count: 3 }] });
+    const path = `/api/v1/system/logs/export?format=text&template=${template}`;
+    expect((await send(service, { path, key: service.admin })).text.match(/took \d ms/g)).toEqual(messages);
+  });
+
+  it("is refused where no template has the id, or none that the key may see", async () => {
+    const template = await idOf("nginx fails");
+    const ask = (path: string, key = service.admin) => send(service, { path: `/api/v1/system/logs${path}`, key });
+    const unknown = { status: 400, json: { error: { details: { field: "template" } } } };
+    for (const path of ["?", "/histogram?", "/facets?", "/templates?", "/export?"])
+      expect(await ask(`${path}template=${"0".repeat(16)}`)).toMatchObject(unknown);
+    expect(await ask("?template=nginx")).toMatchObject(unknown);
+    const [own, foreign] = [service.key(["logs:read:nginx.service"]), service.key(["logs:read:app-*"])];
+    expect(await ask(`?template=${template}`, own)).toMatchObject({ status: 200, json: { total: 1 } });
+    expect(await ask(`?template=${template}`, foreign)).toMatchObject(unknown);
   });
 });

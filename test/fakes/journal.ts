@@ -154,20 +154,36 @@ export function createFakeJournal(
     return entries.filter((each) => each.time < time).length - 0.5;
   };
 
+  const ofTemplate = ({ template, units }: LogQuery): ReadonlySet<Stored> | undefined => {
+    if (template === undefined) return undefined;
+    const tests = units?.map(compileUnitPattern);
+    const { templates, templateOf } = groupClasses(entries.map(classOf), digest);
+    const own = entries.filter((_, at) => templates[templateOf[at] ?? 0]?.id === template);
+    const isSeen = (each: Stored) => tests === undefined || each.units.some((unit) => tests.some((test) => test(unit)));
+    if (!own.some(isSeen)) throw new LogQueryRefused("template", "Must be the id of a template in the journal");
+    return new Set(own);
+  };
+
   const matches = (query: LogQuery, boot: string | undefined) => {
     const { units, since, until, priority, identifier, grep } = query;
+    const members = ofTemplate(query);
     const tests = units?.map(compileUnitPattern);
     const expression = grep === undefined ? undefined : new RegExp(grep, /[A-Z]/.test(grep) ? "" : "i");
-    return ({ entry, time, uid, ...live }: Stored): boolean =>
-      isInNamespace(query.namespace, live.namespace) &&
-      time >= since &&
-      time <= until &&
-      (tests === undefined || live.units.some((name) => tests.some((test) => test(name)))) &&
-      (priority === undefined || (live.priority !== null && live.priority <= priority)) &&
-      (identifier === undefined || entry.identifier === identifier) &&
-      (query.uid === undefined || uid === query.uid) &&
-      (query.boot === undefined || entry.boot_id === boot) &&
-      (expression === undefined || expression.test(entry.message));
+    return (stored: Stored): boolean => {
+      const { entry, time, uid, ...live } = stored;
+      return (
+        isInNamespace(query.namespace, live.namespace) &&
+        members?.has(stored) !== false &&
+        time >= since &&
+        time <= until &&
+        (tests === undefined || live.units.some((name) => tests.some((test) => test(name)))) &&
+        (priority === undefined || (live.priority !== null && live.priority <= priority)) &&
+        (identifier === undefined || entry.identifier === identifier) &&
+        (query.uid === undefined || uid === query.uid) &&
+        (query.boot === undefined || entry.boot_id === boot) &&
+        (expression === undefined || expression.test(entry.message))
+      );
+    };
   };
 
   const answer = (query: LogQuery): LogList => {
@@ -349,11 +365,11 @@ function classOf({ entry, fields }: Stored): MessageClass {
   return { unit: entry.unit, identifier: entry.identifier, origin, text: masking.text() };
 }
 
+const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
+
 /** Templates of entries in the order of time. */
 function fakeTemplates(found: readonly Stored[], query: TemplateQuery): LogTemplateCounts {
-  const { templates, templateOf } = groupClasses(found.map(classOf), (text) =>
-    createHash("sha256").update(text).digest("hex").slice(0, 16),
-  );
+  const { templates, templateOf } = groupClasses(found.map(classOf), digest);
   const { splitAt } = query;
   const occurrences = (all: readonly Stored[]) =>
     all.length === 0 ? undefined : { count: all.length, first: all[0]?.time ?? 0, last: all.at(-1)?.time ?? 0 };

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import { type LogFacet, logFacets } from "#contract/log-exploration.ts";
-import type { Journal, LogCounts, LogFacetCounts, LogQuery } from "#domain/ports/journal.ts";
+import type { LogCounts, LogFacetCounts, LogQuery } from "#domain/ports/journal.ts";
 import { always, type KnownEntry, matchingEntries, namedUnits } from "./oracle.ts";
-import { never } from "./reader.ts";
+import { never, type Reader } from "./reader.ts";
 import { expectTemplates } from "./template-counts.ts";
 
 /** The most severe one that an entry has. */
@@ -39,18 +39,15 @@ function facetOf(found: readonly KnownEntry[], field: LogFacet): LogFacetCounts[
   return { field, values, distinct: counts.size };
 }
 
-/** Counts entries of a journal. */
-export type Counter = Pick<Journal, "histogram" | "facets" | "templates">;
-
 /** A histogram holds what is found of its window; without one, of all of its boot. */
 async function expectHistogram(
-  counter: Counter,
+  journal: Reader["journal"],
   all: readonly KnownEntry[],
   asked: { readonly query: LogQuery; readonly buckets: number; readonly isFitted: boolean },
 ): Promise<void> {
   const { query, buckets, isFitted } = asked;
   const found = matchingEntries(all, query);
-  const counted = await counter.histogram({ ...query, buckets, isFitted: { since: isFitted, until: isFitted } }, never);
+  const counted = await journal.histogram({ ...query, buckets, isFitted: { since: isFitted, until: isFitted } }, never);
   expect([asked, counted.buckets]).toEqual([asked, bucketsOf(found, counted)]);
   expect([asked, counted.buckets.reduce((sum, { total }) => sum + total, 0)]).toEqual([asked, found.length]);
   expect(counted.buckets.length).toBeLessThanOrEqual(buckets);
@@ -58,19 +55,19 @@ async function expectHistogram(
 
 /** Compares what is counted for the filters of a query with what journalctl's entries say. */
 export async function expectCounts(
-  counter: Counter,
+  journal: Reader["journal"],
   all: readonly KnownEntry[],
   asked: LogQuery,
   buckets: number,
 ): Promise<void> {
   // Nothing is counted of a user alone.
   const query = { ...asked, uid: undefined };
-  await expectHistogram(counter, all, { query, buckets, isFitted: false });
+  await expectHistogram(journal, all, { query, buckets, isFitted: false });
   if (query.boot !== undefined)
-    await expectHistogram(counter, all, { query: { ...query, ...always }, buckets, isFitted: true });
+    await expectHistogram(journal, all, { query: { ...query, ...always }, buckets, isFitted: true });
   const found = matchingEntries(all, query);
-  const { total, facets } = await counter.facets({ ...query, fields: logFacets, limit: 100_000 }, never);
+  const { total, facets } = await journal.facets({ ...query, fields: logFacets, limit: 100_000 }, never);
   expect([query, total]).toEqual([query, found.length]);
   for (const facet of facets) expect([query, facet]).toEqual([query, facetOf(found, facet.field)]);
-  await expectTemplates(counter, all, query);
+  await expectTemplates(journal, all, query);
 }

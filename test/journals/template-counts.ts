@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { expect } from "vitest";
+import type { LogList } from "#contract/logs.ts";
 import { groupClasses } from "#domain/logs/templates/group.ts";
 import { createMasking } from "#domain/logs/templates/mask.ts";
 import { identifierPattern, unitPattern } from "#domain/logs/templates/names.ts";
-import type { Journal, LogQuery, MessageClass } from "#domain/ports/journal.ts";
+import type { CountedTemplate, LogQuery, MessageClass } from "#domain/ports/journal.ts";
+import { exported, splitExport } from "./exported.ts";
 import { type KnownEntry, matchingEntries, namedUnits } from "./oracle.ts";
-import { never } from "./reader.ts";
+import { decoded, never, type Reader } from "./reader.ts";
 
 const masking = createMasking(1);
 const grouped = new WeakMap<readonly KnownEntry[], ReadonlyMap<KnownEntry, string>>();
@@ -40,18 +42,57 @@ function templatesOf(all: readonly KnownEntry[]): ReadonlyMap<KnownEntry, string
 const recordOf = (counts: Iterable<readonly [string, number]>): Readonly<Record<string, number>> =>
   Object.fromEntries(counts);
 
-/** Each entry that is found is of one template, the same that its fields give. */
+/** Of so many templates of an answer the entries are asked for. */
+const mostListed = 3;
+
+/** As many entries are listed, counted and exported of a template as its count says. @returns the cursors of those listed. */
+async function entriesOf(journal: Reader["journal"], query: LogQuery, { id, count }: CountedTemplate) {
+  const asked = { ...query, template: id, cursor: undefined, entry: undefined };
+  const page = { ...asked, order: "asc", isFromOldest: true, limit: count + 1 } as const;
+  const { logs, total } = decoded<LogList>((await journal.query(page, never)).bytes);
+  const isFitted = { since: false, until: false };
+  const { buckets } = await journal.histogram({ ...asked, buckets: 10, isFitted }, never);
+  const facets = await journal.facets({ ...asked, fields: [], limit: 1 }, never);
+  const again = await journal.templates({ ...asked, limit: 10, splitAt: undefined, status: undefined }, never);
+  const exporting = { ...asked, format: "journal", all: true, position: undefined } as const;
+  const written = splitExport(await exported({ journal }, exporting));
+  expect({
+    query,
+    id,
+    total,
+    listed: logs.length,
+    counted: buckets.reduce((sum, bucket) => sum + bucket.total, 0),
+    faceted: facets.total,
+    templates: again.templates.map((each) => [each.id, each.count]),
+    exported: written.length,
+  }).toEqual({
+    query,
+    id,
+    total: count,
+    listed: count,
+    counted: count,
+    faceted: count,
+    templates: [[id, count]],
+    exported: count,
+  });
+  return logs.map(({ cursor }) => cursor);
+}
+
+/** Each entry that is found is of one template, the same that its fields give, and is found by it. */
 export async function expectTemplates(
-  { templates: count }: Pick<Journal, "templates">,
+  journal: Reader["journal"],
   all: readonly KnownEntry[],
   query: LogQuery,
 ): Promise<void> {
   const found = matchingEntries(all, query);
   const asked = { ...query, limit: 100_000, splitAt: undefined, status: undefined };
-  const { templates, total, other, distinct } = await count(asked, never);
+  const { templates, total, other, distinct } = await journal.templates(asked, never);
   expect([query, total, distinct]).toEqual([query, found.length, templates.length]);
   const sum = templates.reduce((counted, { count }) => counted + count, other);
   expect([query, sum]).toEqual([query, total]);
+  const listed = new Map<string, readonly string[]>();
+  for (const template of templates.slice(0, mostListed))
+    listed.set(template.id, await entriesOf(journal, query, template));
   // Of what only journalctl reads nothing is known.
   if (other > 0) return;
   const ids = templatesOf(all);
@@ -65,6 +106,11 @@ export async function expectTemplates(
       .filter(({ id, text }) => isText(text) && isReadable(wanted.get(id)))
       .map(({ id, count }) => [id, count] as const),
   );
+  for (const [id, cursors] of listed) {
+    const those = wanted.get(id) ?? [];
+    const text = templates.find((template) => template.id === id)?.text;
+    if (isText(text) && isReadable(those)) expect(cursors).toEqual(those.map(({ entry }) => entry.cursor));
+  }
   const readable = [...wanted].filter(([, those]) => isReadable(those));
   expect([query, counted]).toEqual([query, recordOf(readable.map(([id, those]) => [id, those.length] as const))]);
 }

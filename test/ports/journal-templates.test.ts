@@ -5,12 +5,14 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
+import type { LogList } from "#contract/logs.ts";
 import { type CountedTemplate, JournalUnavailable } from "#domain/ports/journal.ts";
 import type { BoundedAnswer, BoundedRun } from "../journals/bounded-run.ts";
 import { boots, start } from "../journals/entries.ts";
 import { encodeEntry, type Field } from "../journals/export-format.ts";
 import { everything } from "../journals/known.ts";
 import { appendToJournal, canMakeJournals } from "../journals/programs.ts";
+import { decoded } from "../journals/reader.ts";
 
 const kind = { compact: true, keyedHash: true, compress: false };
 const entryAt = (at: number, fields: readonly Field[]): Buffer =>
@@ -98,6 +100,30 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
       for (const each of [engine, other])
         expect(templatesOf(each, ["app@alice.service"])).toMatchObject([{ text: "<*>", count: 1 }]);
       other.dispose();
+    } finally {
+      engine.dispose();
+    }
+  });
+
+  const askFor = (engine: Engine, template: string, units?: readonly string[]): LogList =>
+    decoded<LogList>(engine.query({ ...everything, template, units }));
+
+  it("find their entries as more are written, and are not told to who sees other units only", () => {
+    const engine = createEngine({ roots: [{ path: folder }] });
+    try {
+      write([said("bob", "plan 1"), [["MESSAGE", "port 22 is open"]], [["MESSAGE", "port 23 is open"]]]);
+      const [open, plan] = templatesOf(engine).map(({ id }) => id) as [string, string];
+      expect(askFor(engine, open)).toMatchObject({ total: 2 });
+      write([[["MESSAGE", "port 24 is open"]], said("alice", "plan 2"), said("bob", "plan 3")], 3);
+      expect(askFor(engine, open)).toMatchObject({ total: 3 });
+      expect(askFor(engine, plan, ["app@bob.service"]).logs.map(({ message }) => message)).toEqual([
+        "plan 1",
+        "plan 3",
+      ]);
+      const refused = expect.objectContaining({ name: "LogQueryRefused", field: "template" });
+      expect(() => askFor(engine, open, ["app@bob.service"])).toThrow(refused);
+      expect(() => askFor(engine, plan, ["app@carol.service"])).toThrow(refused);
+      expect(() => askFor(engine, "0".repeat(16))).toThrow(refused);
     } finally {
       engine.dispose();
     }

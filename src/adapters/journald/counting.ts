@@ -46,12 +46,13 @@ const newestFirst = (left: Matched, right: Matched): number =>
 /** Counts in each file, the newest one first. What was counted in the whole of a file is kept until the file grows. */
 export function countInFiles(
   sources: readonly Source[],
-  { copies, help }: Across,
+  across: Across,
   { filters, boots, term, countIn, add, onFile = () => {} }: Counting,
 ): void {
+  const { copies, help } = across;
   const { units, priority, identifier, grep } = filters;
   if (grep !== undefined) compileGrep(grep);
-  const matched = matchedOf(sources, filters, boots).toSorted(newestFirst);
+  const matched = matchedOf(sources, filters, boots, across).toSorted(newestFirst);
   const countOne = ({ source, postings, isAny }: Omit<Matched, "isWhole">, into: AddCounts): void => {
     const hidden = copies.get(source);
     const count = (some: Postings): number => countOf(some) - (hidden === undefined ? 0 : countCopies(some, hidden));

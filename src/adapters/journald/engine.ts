@@ -1,5 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import type { ExportPart, ExportQuery, ListedEntries, LogQuery } from "#domain/ports/journal.ts";
+import type { ExportPart, ExportQuery, ListedEntries, LogFilters, LogQuery } from "#domain/ports/journal.ts";
 import { createCopies } from "./copies.ts";
 import type { CountAnswer, CountQuestion } from "./exploration.ts";
 import { answerExport, createExporter, requireFiles } from "./export.ts";
@@ -14,7 +14,8 @@ import { createRegistry, type Fault, type RegistryOptions, type Root } from "./r
 import { createRenderer } from "./render.ts";
 import { type Help, helpSearch, type SharedSearch } from "./shared-search.ts";
 import type { Source } from "./source.ts";
-import { createTemplates } from "./templates/answer.ts";
+import { answerTemplates } from "./templates/answer.ts";
+import { createKnownTemplates, findTemplate } from "./templates/known-templates.ts";
 
 export interface EngineOptions {
   readonly roots: readonly Root[];
@@ -74,7 +75,7 @@ export function createEngine(options: EngineOptions): Engine {
   const render = createRenderer();
   const exporter = createExporter();
   const acrossOf = createAcross();
-  const answerTemplates = createTemplates();
+  const templates = createKnownTemplates();
   let sources: readonly Source[] = [];
   /** Why there are no files among which the last ones were looked for. */
   const missing = ({ units, namespace }: ListedEntries): string | undefined => {
@@ -84,10 +85,15 @@ export function createEngine(options: EngineOptions): Engine {
     if (units !== undefined) return undefined;
     return namespace ? `there are no journal files of the namespace ${namespace}` : "the default journal has no files";
   };
+  const acrossFor = ({ template, units }: Pick<LogFilters, "template" | "units">): Across => ({
+    ...acrossOf(sources),
+    help,
+    ofTemplate: template === undefined ? undefined : findTemplate(templates.of(sources), template, units),
+  });
   return {
     query(query) {
       sources = registry.refresh(query.namespace);
-      return answer(sources, { ...acrossOf(sources), help }, query, { render, missing: missing(query) });
+      return answer(sources, acrossFor(query), query, { render, missing: missing(query) });
     },
     list(question) {
       sources = registry.refresh(question.namespace);
@@ -96,20 +102,23 @@ export function createEngine(options: EngineOptions): Engine {
     },
     count(question) {
       sources = registry.refresh(question.query.namespace);
-      const across = { ...acrossOf(sources), help };
+      const across = acrossFor(question.query);
       switch (question.what) {
         case "histogram":
           return { what: question.what, counts: answerHistogram(sources, across, question.query) };
         case "facets":
           return { what: question.what, counts: answerFacets(sources, across, question.query) };
         case "templates":
-          return { what: question.what, counts: answerTemplates(sources, across, question.query) };
+          return {
+            what: question.what,
+            counts: answerTemplates(templates.of(sources), sources, across, question.query),
+          };
       }
     },
     export(query) {
       sources = registry.refresh(query.namespace);
       const foreign = registry.foreign();
-      if (foreign.length === 0) return answerExport(sources, acrossOf(sources), query, exporter);
+      if (foreign.length === 0) return answerExport(sources, acrossFor(query), query, exporter);
       requireFiles(query.position, [...sources, ...foreign]);
       return undefined;
     },

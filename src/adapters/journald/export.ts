@@ -130,10 +130,11 @@ function beginningOf({ cursor, position }: ExportQuery): Location | undefined {
 /** Writes what comes next of all entries that match. @throws LogQueryRefused, JournalUnavailable */
 export function answerExport(
   sources: readonly Source[],
-  { copies, ordering }: Across,
+  across: Across,
   query: ExportQuery,
   exporter: Exporter,
 ): ExportPart {
+  const { copies, ordering } = across;
   const { grep, position } = query;
   if (grep !== undefined) compileGrep(grep);
   requireFiles(position, sources);
@@ -144,7 +145,7 @@ export function answerExport(
       : position?.boot === undefined
         ? resolveBoot(sources, query.boot, ordering)
         : [position.boot];
-  const matched = matchedOf(sources, query, boots).filter(({ postings }) => countOf(postings) > 0);
+  const matched = matchedOf(sources, query, boots, across).filter(({ postings }) => countOf(postings) > 0);
   let runs: readonly Run[] = start === undefined ? matched : after(matched, ordering.locate(start), ordering);
   const part = createPart(exporter, query, grep === undefined ? partBytes : searchedPartBytes, { copies });
   const reached = unknownPlace();

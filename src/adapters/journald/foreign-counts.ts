@@ -47,19 +47,20 @@ export async function countAll(
 ): Promise<CountAnswer> {
   const boot = await bootOf(asked, journalctl, signal);
   const ports = { journalctl, holds: engine.holds, onDamage };
+  // What journalctl reads is of no template.
+  const foreign = asked.query.template === undefined ? engine.foreign : () => [];
   if (asked.what === "histogram") {
     const question = { ...asked, query: await fitted({ ...asked.query, boot }, journalctl, signal) };
     const ours = engine.count(question);
-    const others = await countForeignFiles(engine.foreign(), { question, signal }, ports);
+    const others = await countForeignFiles(foreign(), { question, signal }, ports);
     const [first, ...rest] = [ours, ...others].flatMap((each) => (each.what === "histogram" ? [each.counts] : []));
     if (first === undefined) throw new Error("the journal's files gave no counts");
     return { what: "histogram", counts: mergeCounts([first, ...rest]) };
   }
   if (asked.what === "templates") {
     const ours = engine.count({ ...asked, query: { ...asked.query, boot } });
-    // What journalctl reads is told apart by nobody.
     const question = { what: "facets", query: { ...asked.query, boot, fields: [], limit: 1 } } as const;
-    const others = await countForeignFiles(engine.foreign(), { question, signal }, ports);
+    const others = await countForeignFiles(foreign(), { question, signal }, ports);
     const more = others.reduce((sum, { what, counts }) => sum + (what === "facets" ? counts.total : 0), 0);
     if (ours.what !== "templates") throw new Error("the journal's files gave no templates");
     const { total, other } = ours.counts;
@@ -67,7 +68,7 @@ export async function countAll(
   }
   const question = { ...asked, query: withAllValues({ ...asked.query, boot }) };
   const ours = engine.count(question);
-  const others = await countForeignFiles(engine.foreign(), { question, signal }, ports);
+  const others = await countForeignFiles(foreign(), { question, signal }, ports);
   const counts = [ours, ...others].flatMap((each) => (each.what === "facets" ? [each.counts] : []));
   return { what: "facets", counts: mergeFacets(counts, asked.query) };
 }

@@ -25,8 +25,9 @@ export async function exportForeign(
     readonly filesFrom: (realtime: number) => readonly string[];
   },
 ): Promise<ExportPart> {
-  const { format, all, position, units, namespace, since, until, priority, identifier, grep } = query;
-  const filters = { units, namespace, since, until, priority, identifier, grep, boot: position?.boot ?? query.boot };
+  const { format, all, position, units, namespace, since, until, priority, identifier, grep, template } = query;
+  const boot = position?.boot ?? query.boot;
+  const filters = { units, namespace, since, until, priority, identifier, grep, template, boot };
   const answerOf = async (asked: LogQuery): Promise<LogList> =>
     JSON.parse(Buffer.from(await ask(asked)).toString("utf8")) as LogList;
   const page: LogQuery = {

@@ -4,7 +4,14 @@ import type { LogContext } from "#contract/log-exploration.ts";
 import type { LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
 import { queriesAtOnce, searchesAtOnce } from "#domain/logs/reader.ts";
-import type { Grep, Journal, JournalExploration, JournalExport, JournalLists } from "#domain/ports/journal.ts";
+import type {
+  Grep,
+  Journal,
+  JournalExploration,
+  JournalExport,
+  JournalLists,
+  LogFilters,
+} from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { toError } from "#kernel/errors.ts";
 import type { Exploration, Explored } from "./exploration.ts";
@@ -73,6 +80,26 @@ function createFaultReport(onUnreadable: JournalOptions["onUnreadable"]): (fault
   };
 }
 
+/** What the journal lists beside entries. */
+const listsBy = (list: (question: ListQuestion, signal: AbortSignal) => Promise<ListAnswer>): JournalLists => ({
+  async boots(listed, signal) {
+    const answer = await list({ what: "boots", ...listed }, signal);
+    return answer.what === "boots" ? answer.boots : [];
+  },
+  async fieldNames(listed, signal) {
+    const answer = await list({ what: "names", ...listed }, signal);
+    return answer.what === "names" ? answer.names : [];
+  },
+  async fieldValues(name, listed, signal) {
+    const answer = await list({ what: "values", name, ...listed }, signal);
+    return answer.what === "values" ? answer.values : { values: [], truncated: false };
+  },
+  async missing(listed, signal) {
+    const answer = await list({ what: "missing", ...listed }, signal);
+    return answer.what === "missing" ? answer.reason : undefined;
+  },
+});
+
 /** The journal of the host, read in threads of its own. They start with the first question. */
 export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: JournalOptions): HostJournal {
   const tellOnce = createFaultReport(onUnreadable);
@@ -113,13 +140,20 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
     return reply.answer;
   };
 
+  const poolFor = ({ grep: pattern, template }: Partial<Pick<LogFilters, "grep" | "template">>) =>
+    template !== undefined ? apart.pools.templates : pattern === undefined ? queries : searches;
+
   const explore = async <Q extends Exploration>(
     question: Q,
     signal: AbortSignal,
   ): Promise<Extract<Explored, { what: Q["what"] }>> => {
-    const isSearch = question.what !== "context" && question.query.grep !== undefined;
     const job = { id: nextId(), kind: "explore", question } as const;
-    const pool = question.what === "templates" ? apart.pools.templates : isSearch ? searches : queries;
+    const pool =
+      question.what === "templates"
+        ? apart.pools.templates
+        : question.what === "context"
+          ? queries
+          : poolFor(question.query);
     const reply = await pool.run(job, signal);
     if (reply.kind !== "explored") throw new Error(`the journal's thread answered ${reply.kind} to a request`);
     return reply.answer as Extract<Explored, { what: Q["what"] }>;
@@ -129,13 +163,13 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
     journal: {
       async query(query, signal) {
         const job = { id: nextId(), kind: "query", query } as const;
-        const reply = await (query.grep === undefined ? queries : searches).run(job, signal);
+        const reply = await poolFor(query).run(job, signal);
         if (reply.kind !== "answer") throw new Error(`the journal's thread answered ${reply.kind} to a query`);
         return new SerializedJson<LogList>(reply.bytes);
       },
       async export(query, signal) {
         const job = { id: nextId(), kind: "export", query } as const;
-        const reply = await (query.grep === undefined ? queries : searches).run(job, signal);
+        const reply = await poolFor(query).run(job, signal);
         if (reply.kind !== "part") throw new Error(`the journal's thread answered ${reply.kind} to an export`);
         return reply.part;
       },
@@ -147,22 +181,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
         const { json } = await explore({ what: "context", query } as const, signal);
         return json && new SerializedJson<LogContext>(json);
       },
-      async boots(listed, signal) {
-        const answer = await list({ what: "boots", ...listed }, signal);
-        return answer.what === "boots" ? answer.boots : [];
-      },
-      async fieldNames(listed, signal) {
-        const answer = await list({ what: "names", ...listed }, signal);
-        return answer.what === "names" ? answer.names : [];
-      },
-      async fieldValues(name, listed, signal) {
-        const answer = await list({ what: "values", name, ...listed }, signal);
-        return answer.what === "values" ? answer.values : { values: [], truncated: false };
-      },
-      async missing(listed, signal) {
-        const answer = await list({ what: "missing", ...listed }, signal);
-        return answer.what === "missing" ? answer.reason : undefined;
-      },
+      ...listsBy(list),
     },
     grep: {
       matching: searchAll,

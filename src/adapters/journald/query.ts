@@ -34,6 +34,7 @@ import {
 import type { Renderer, WriteOptions } from "./render.ts";
 import type { Help } from "./shared-search.ts";
 import type { Source } from "./source.ts";
+import type { OfTemplate } from "./templates/known-templates.ts";
 
 /** All of an answer is in memory. A page that would be larger has fewer entries. */
 export const maxAnswerBytes = 64 * 1024 * 1024;
@@ -112,6 +113,8 @@ export interface Across {
   readonly copies: Copies;
   readonly ordering: Ordering;
   readonly help?: Help | undefined;
+  /** Undefined where a query wants those of all templates. */
+  readonly ofTemplate?: OfTemplate | undefined;
 }
 
 /** The entries of a file that match. */
@@ -125,25 +128,31 @@ export interface Matched extends Run {
 /** What matches in each file that reaches into the window; messages are not looked at. */
 export function matchedOf(
   sources: readonly Source[],
-  query: Pick<LogQuery, Exclude<keyof LogFilters, "grep" | "boot"> | "uid">,
+  query: Pick<LogQuery, Exclude<keyof LogFilters, "grep" | "boot" | "template"> | "uid">,
   boots: readonly string[] | undefined,
+  { ofTemplate }: Pick<Across, "ofTemplate">,
 ): readonly Matched[] {
   return sources.flatMap((source): readonly Matched[] => {
     const window = source.window(query.since, query.until);
     if (isOutside(source, window)) return [];
     const matched = matching(source, { ...query, boots });
     const postings = matched === undefined ? window : inWindow(source, matched, window, query);
-    return [{ source, postings, isWhole: countOf(window) === source.all().length, isAny: matched === undefined }];
+    const isAny = matched === undefined;
+    // What is of a template may change without its file, so that no counts of it are kept.
+    if (ofTemplate !== undefined)
+      return [{ source, postings: ofTemplate(source, postings, isAny), isWhole: false, isAny: false }];
+    return [{ source, postings, isWhole: countOf(window) === source.all().length, isAny }];
   });
 }
 
 /** Answers a query from the files: everything that fits is counted in the indexes, and only what is shown is read. */
 export function answer(
   sources: readonly Source[],
-  { copies, ordering, help }: Across,
+  across: Across,
   asked: LogQuery,
   { render, missing }: { readonly render: Renderer; readonly missing: string | undefined },
 ): Buffer {
+  const { copies, ordering, help } = across;
   const query = narrowed(asked);
   const { limit, order, grep } = query;
   if (grep !== undefined) compileGrep(grep);
@@ -152,7 +161,7 @@ export function answer(
   if (query.cursor !== undefined && cursor === undefined)
     throw new LogQueryRefused("cursor", "Must be the cursor of a log entry");
 
-  const indexed = matchedOf(sources, query, boots);
+  const indexed = matchedOf(sources, query, boots, across);
   const isForward = beginsAtOldest(query);
   const from = cursor === undefined ? undefined : ordering.locate(cursor);
   const select = (run: Run): Selected => {

@@ -128,6 +128,8 @@ async function answerQuery(query: LogQuery, signal: AbortSignal): Promise<Uint8A
     const resolved = await journalctl.resolveBoot(query, signal);
     return answerQuery(resolved ?? { ...query, boot: noBoot }, signal);
   }
+  // What journalctl reads is of no template.
+  if (query.template !== undefined) return ours;
   return addForeignFiles(ours, { files, query, signal }, { journalctl, holds: engine.holds, onDamage });
 }
 

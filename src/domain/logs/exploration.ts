@@ -26,7 +26,7 @@ export type LackOf = (
 export type AskedFilters = Readonly<
   Partial<Record<"unit" | "units", string | readonly string[]>> &
     AskedNamespace &
-    Partial<Record<"since" | "until" | "boot" | "compare" | "grep" | "identifier", string>> & {
+    Partial<Record<"since" | "until" | "boot" | "compare" | "grep" | "template" | "identifier", string>> & {
       readonly priority?: number;
     }
 >;

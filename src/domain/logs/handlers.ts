@@ -74,7 +74,7 @@ export function logsHandlers(ports: {
       () => (query.grep === undefined ? undefined : checkExpression(query.grep)),
     );
     const priority = query.priority === leastSevere ? undefined : query.priority;
-    return { ...listed, ...window, priority, identifier: query.identifier, boot, grep };
+    return { ...listed, ...window, priority, identifier: query.identifier, boot, grep, template: query.template };
   };
 
   /** An answer without entries says where there is no journal that could have any. */

@@ -25,6 +25,8 @@ export interface LogQuery {
   readonly boot: string | undefined;
   /** Regular expression for the message; without a capital letter it ignores case. */
   readonly grep: string | undefined;
+  /** Id of the template of which they are. */
+  readonly template?: string | undefined;
   /** Continue after this entry, in the direction of `order`. */
   readonly cursor: string | undefined;
   /** `asc`: the newest entries (after a cursor: the next), oldest first. `desc`: newest first (before a cursor: the previous). */
@@ -41,7 +43,7 @@ export interface LogQuery {
 /** Which entries are counted. */
 export type LogFilters = Pick<
   LogQuery,
-  "units" | "namespace" | "since" | "until" | "priority" | "identifier" | "boot" | "grep"
+  "units" | "namespace" | "since" | "until" | "priority" | "identifier" | "boot" | "grep" | "template"
 >;
 
 /** Of which entries the journal lists boots, fields and values. */

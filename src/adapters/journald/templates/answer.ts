@@ -3,14 +3,13 @@ import { byInterest, type Change, type Occurrences, spansOf, statusOf } from "#d
 import type { CountedTemplate, LogTemplate, LogTemplateCounts, TemplateQuery } from "#domain/ports/journal.ts";
 import { bootsAsked, type Counted, type Counting, countInFiles } from "../counting.ts";
 import { formatCursor } from "../order.ts";
-import { countOf, offsetAt, type Postings, toOffsets } from "../postings.ts";
+import { countOf } from "../postings.ts";
 import type { Across } from "../query.ts";
 import type { AddCounts, Source } from "../source.ts";
-import { type ClassCount, type ClassTable, createClassifier, emptyTable } from "./classes.ts";
-import { createGrouping, type Grouping } from "./grouping.ts";
+import type { ClassTable } from "./classes.ts";
+import type { Grouping } from "./grouping.ts";
+import { positionsOf, type SourceTemplates } from "./known-templates.ts";
 
-/** Below this share of a file its entries are looked up one by one. */
-const sparse = 0.05;
 interface Row extends Occurrences {
   count: number;
   first: number;
@@ -19,28 +18,6 @@ interface Row extends Occurrences {
   lastOffset: number;
   /** Infinity where none is stated. */
   priority: number;
-}
-
-/** For each entry that matches its position in the file. */
-function positionsOf(source: Source, postings: Postings, isAny: boolean): { readonly at: (index: number) => number } {
-  const list = source.all();
-  const count = countOf(postings);
-  if (count === 0) return { at: () => 0 };
-  if (isAny && postings.kind === "run") {
-    const from = list.lowerBound(offsetAt(postings, 0));
-    return { at: (index) => from + index };
-  }
-  const offsets = toOffsets(postings);
-  if (count < sparse * list.length) return { at: (index) => list.lowerBound(offsets[index] ?? 0) };
-  const all = list.slice(0, list.length);
-  let position = 0;
-  return {
-    at(index) {
-      const offset = offsets[index] ?? 0;
-      while ((all[position] ?? offset) < offset) position += 1;
-      return position;
-    },
-  };
 }
 
 /** Passes on the counts of the whole of a file, as its table has them. */
@@ -155,60 +132,45 @@ function show({ before, after, status }: Changed, template: LogTemplate): readon
   ];
 }
 
-/** Counts entries by their templates. Keeps what it knows of the files. @throws as a query. */
-export function createTemplates(): (
+/** Counts entries by their templates. @throws as a query. */
+export function answerTemplates(
+  { tables, grouping }: SourceTemplates,
   sources: readonly Source[],
   across: Across,
   query: TemplateQuery,
-) => LogTemplateCounts {
-  const known = new WeakMap<Source, ClassTable>();
-  const grouping = createGrouping();
-  const classCount: ClassCount = { inAll: 0 };
-
-  const tableOf = (source: Source): ClassTable => {
-    const table = known.get(source) ?? emptyTable();
-    known.set(source, table);
-    const { length } = source.all();
-    if (table.length >= length) return table;
-    // What is needed to go on is made anew: of all files together it may be much.
-    createClassifier(source, table, classCount)(length);
-    return table;
+): LogTemplateCounts {
+  const boots = bootsAsked(sources, query, across);
+  const countWindow = (since: number, until: number) => {
+    const { tally, add, onFile } = createTally(tables, grouping);
+    const countIn: Counting["countIn"] = (counted, into) => {
+      const table = tables.get(counted.source);
+      if (table !== undefined) countClasses(counted, table, into);
+    };
+    countInFiles(sources, across, {
+      filters: { ...query, since, until },
+      boots,
+      term: "templates",
+      countIn,
+      onFile,
+      add,
+    });
+    return tally;
   };
-
-  return (sources, across, query) => {
-    classCount.inAll = sources.reduce((sum, source) => sum + (known.get(source)?.classes.length ?? 0), 0);
-    const tables = new Map(sources.map((source) => [source, tableOf(source)]));
-    const grouped = grouping([...tables.values()]);
-    const boots = bootsAsked(sources, query, across);
-    const countWindow = (since: number, until: number) => {
-      const { tally, add, onFile } = createTally(tables, grouped);
-      const countIn: Counting["countIn"] = (counted, into) => countClasses(counted, tableOf(counted.source), into);
-      countInFiles(sources, across, {
-        filters: { ...query, since, until },
-        boots,
-        term: "templates",
-        countIn,
-        onFile,
-        add,
-      });
-      return tally;
-    };
-    const { splitAt, since, until } = query;
-    const after = countWindow(splitAt === undefined ? since : Math.max(since, splitAt), until);
-    const before = splitAt === undefined ? undefined : countWindow(since, Math.min(until, splitAt - 1));
-    const changes = changesOf(query, after.rows, before?.rows);
-    const wanted = changes.filter(({ status }) => query.status === undefined || status === query.status);
-    return {
-      total: after.total + (before?.total ?? 0),
-      other: after.other + (before?.other ?? 0),
-      distinct: wanted.length,
-      templates: wanted
-        .toSorted(byInterest)
-        .slice(0, query.limit)
-        .flatMap((change) => {
-          const template = grouped.templates[change.template];
-          return template === undefined ? [] : show(change, template);
-        }),
-    };
+  const { splitAt, since, until } = query;
+  const after = countWindow(splitAt === undefined ? since : Math.max(since, splitAt), until);
+  const before = splitAt === undefined ? undefined : countWindow(since, Math.min(until, splitAt - 1));
+  const changes = changesOf(query, after.rows, before?.rows);
+  const wanted = changes.filter(({ status }) => query.status === undefined || status === query.status);
+  return {
+    total: after.total + (before?.total ?? 0),
+    other: after.other + (before?.other ?? 0),
+    distinct: wanted.length,
+    templates: wanted
+      .toSorted(byInterest)
+      .slice(0, query.limit)
+      .flatMap((change) => {
+        const template = grouping.templates[change.template];
+        return template === undefined ? [] : show(change, template);
+      }),
   };
 }

@@ -1,0 +1,120 @@
+import { LogQueryRefused } from "#domain/ports/journal.ts";
+import { ofUnits } from "../lists.ts";
+import { countOf, offsetAt, type Postings, toOffsets, wholeList } from "../postings.ts";
+import type { Source } from "../source.ts";
+import { type ClassCount, type ClassTable, createClassifier, emptyTable } from "./classes.ts";
+import { createGrouping, type Grouping } from "./grouping.ts";
+
+/** Below this share of a file its entries are looked up one by one. */
+const sparse = 0.05;
+
+/** For each of these entries its position in the file. */
+export function positionsOf(
+  source: Source,
+  postings: Postings,
+  isAny: boolean,
+): { readonly at: (index: number) => number } {
+  const list = source.all();
+  const count = countOf(postings);
+  if (count === 0) return { at: () => 0 };
+  if (isAny && postings.kind === "run") {
+    const from = list.lowerBound(offsetAt(postings, 0));
+    return { at: (index) => from + index };
+  }
+  const offsets = toOffsets(postings);
+  if (count < sparse * list.length) return { at: (index) => list.lowerBound(offsets[index] ?? 0) };
+  const all = list.slice(0, list.length);
+  let position = 0;
+  return {
+    at(index) {
+      const offset = offsets[index] ?? 0;
+      while ((all[position] ?? offset) < offset) position += 1;
+      return position;
+    },
+  };
+}
+
+/** The templates of the entries of some files. */
+export interface SourceTemplates {
+  readonly tables: ReadonlyMap<Source, ClassTable>;
+  readonly grouping: Grouping;
+}
+
+/** Tells the entries of files apart. What it knows of a file it keeps as long as the file is open. */
+export interface KnownTemplates {
+  /** @throws as a query. */
+  readonly of: (sources: readonly Source[]) => SourceTemplates;
+}
+
+export function createKnownTemplates(): KnownTemplates {
+  const known = new WeakMap<Source, ClassTable>();
+  const group = createGrouping();
+  const classCount: ClassCount = { inAll: 0 };
+
+  const tableOf = (source: Source): ClassTable => {
+    const table = known.get(source) ?? emptyTable();
+    known.set(source, table);
+    const { length } = source.all();
+    if (table.length >= length) return table;
+    // What is needed to go on is made anew: of all files together it may be much.
+    createClassifier(source, table, classCount)(length);
+    return table;
+  };
+
+  return {
+    of(sources) {
+      classCount.inAll = sources.reduce((sum, source) => sum + (known.get(source)?.classes.length ?? 0), 0);
+      const tables = new Map(sources.map((source) => [source, tableOf(source)]));
+      return { tables, grouping: group([...tables.values()]) };
+    },
+  };
+}
+
+/** Leaves those of a template among entries of a file. */
+export type OfTemplate = (source: Source, postings: Postings, isAny: boolean) => Postings;
+
+/**
+ * Those of one template, the same that are counted as its entries.
+ * @param units of which one must have it: who sees some units only is not told what others write.
+ * @throws LogQueryRefused where there is no such template, and as a query.
+ */
+export function findTemplate(
+  { tables, grouping }: SourceTemplates,
+  id: string,
+  units: readonly string[] | undefined,
+): OfTemplate {
+  const wanted = grouping.templates.findIndex((template) => template.id === id);
+  const classes = new Map(
+    [...tables].map(([source, table]) => [
+      source,
+      Uint8Array.from(table.classes, (_, number) =>
+        number > 0 && grouping.templateOf(table, number) === wanted ? 1 : 0,
+      ),
+    ]),
+  );
+  const ofTemplate: OfTemplate = (source, postings, isAny) => {
+    const [isWanted, numbers] = [classes.get(source), tables.get(source)?.numbers];
+    const count = countOf(postings);
+    const offsets = new Float64Array(count);
+    let found = 0;
+    if (isWanted !== undefined && numbers !== undefined && isWanted.includes(1)) {
+      const { at } = positionsOf(source, postings, isAny);
+      for (let index = 0; index < count; index += 1) {
+        if (isWanted[numbers[at(index)] ?? 0] !== 1) continue;
+        offsets[found] = offsetAt(postings, index);
+        found += 1;
+      }
+    }
+    return { kind: "offsets", offsets: offsets.slice(0, found) };
+  };
+  const isSeen = (source: Source): boolean => {
+    const ofThese = ofUnits(source, units);
+    return countOf(ofTemplate(source, ofThese ?? wholeList(source.all()), ofThese === undefined)) > 0;
+  };
+  if (wanted < 0 || (units !== undefined && ![...tables.keys()].some(isSeen)))
+    throw new LogQueryRefused(
+      "template",
+      "Must be the id of a template in the journal, as its list of templates has it",
+    );
+  return ofTemplate;
+}
