@@ -24,6 +24,8 @@ export interface LogStreamOptions extends Transport {
   /** Name or number of the least severe priority. */
   readonly priority?: string;
   readonly grep?: string;
+  /** Id of a template. */
+  readonly template?: string;
   /** As of a query. */
   readonly namespace?: string;
   readonly cursor?: string;
@@ -46,9 +48,9 @@ const firstRetryMs = 500;
 const maxRetryMs = 15_000;
 
 function logAddress(options: LogStreamOptions, cursor: string | undefined): URL {
-  const { url, unit, priority, grep, namespace } = options;
+  const { url, unit, priority, grep, template, namespace } = options;
   const address = addressOf(url, `${apiBase}${streams.logs.path}`);
-  for (const [name, value] of Object.entries({ unit, priority, grep, namespace, cursor })) {
+  for (const [name, value] of Object.entries({ unit, priority, grep, template, namespace, cursor })) {
     if (value !== undefined) address.searchParams.set(name, value);
   }
   return address;

@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from "typebox";
 import { checkStatuses, HealthCheckResult } from "./checks.ts";
 import { ErrorBody } from "./error-body.ts";
 import type { ErrorCode } from "./errors.ts";
-import { LogEntry, namespacePattern, priorityNames } from "./log-entry.ts";
+import { LogEntry, namespacePattern, priorityNames, templateIdPattern } from "./log-entry.ts";
 import type { Caller, Operation } from "./operation.ts";
 import { OperationEntry } from "./operation-entry.ts";
 import { Choice, Options } from "./schema.ts";
@@ -102,6 +102,11 @@ const grepText = {
   maxLength: 1024,
   description: "Regular expression for the message. Case-insensitive unless the expression contains a capital letter.",
 } as const;
+const templateText = {
+  pattern: templateIdPattern,
+  description:
+    "Id of a template, as `GET /system/logs/templates` lists it: only its entries. An id that the journal does not have, or not among the entries that the key may read, is reported and cleared.",
+} as const;
 const priorityHint = "This severity and more severe ones: a name, an alias or 0 (emerg) to 7 (debug, which is all).";
 
 /** What a client of `/ws/logs` may send. A member that is left out stays as it was; null clears it. */
@@ -119,6 +124,7 @@ export const LogFilterFrame = Type.Object({
     ),
   ),
   grep: Type.Optional(Type.Union([Type.String(grepText), Type.Null()])),
+  template: Type.Optional(Type.Union([Type.String(templateText), Type.Null()])),
   namespace: Type.Optional(Type.Union([Type.String(namespaceText), Type.Null()])),
 });
 export type LogFilterFrame = Static<typeof LogFilterFrame>;
@@ -168,7 +174,7 @@ export const streams = {
     tag: "System",
     summary: "Entries of the journal as they are written",
     description: [
-      "A WebSocket. Each frame is a log entry. `{type: filter, unit, priority, grep, namespace}` sets the filter at any time: a member that is left out is unchanged, `null` clears it, and an entry must match all that are set. A valid filter gets no answer; an invalid one gets a frame `{type: error, message, error}`, and the old filter stays in effect.",
+      "A WebSocket. Each frame is a log entry. `{type: filter, unit, priority, grep, template, namespace}` sets the filter at any time: a member that is left out is unchanged, `null` clears it, and an entry must match all that are set. A valid filter gets no answer; an invalid one gets a frame `{type: error, message, error}`, and the old filter stays in effect.",
       "Entries without a severity match only `priority` `debug`. A key that is narrowed to units sees only their entries. A client that is too slow loses the oldest queued frames, and gets one frame `{type: dropped, message, dropped}` in their place. After a lost connection, pass the `cursor` of the last entry to continue after it, without gaps or duplicates.",
       "If there is no such journal, a frame `{type: error, message, error}` with the code `UNAVAILABLE` says so when the stream starts; the connection stays open, and gets the entries once there are some.",
       "Close codes: 1001 the service stops; 1007 a message is not JSON text; 1008 the journal refuses the cursor; 1009 a message is over 64 KiB; 1013 too many connections; 4401 the key was revoked or has expired.",
@@ -182,6 +188,7 @@ export const streams = {
         description: priorityHint,
       }),
       grep: Type.String(grepText),
+      template: Type.String({ ...templateText, examples: ["9ce8c1cd1fdc361b"] }),
       namespace: Type.String(namespaceText),
       cursor: Type.String({ minLength: 1, maxLength: 512, description: "Start with the first entry after this one." }),
     }),

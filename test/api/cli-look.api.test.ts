@@ -208,6 +208,11 @@ describe("steward logs", () => {
     const templates = await steward("logs --templates -S 2020-01-01");
     expect(templates.out).toMatch(/^ENTRIES +SEVERITY +FIRST +ID +UNIT +TEXT\n/);
     expect(templates.out).toMatch(/^1 .* [0-9a-f]{16} +kernel +out of memory$/m);
+    const [, id = ""] = /([0-9a-f]{16}) +kernel/.exec(templates.out) ?? [];
+    expect(await steward(["logs", "--template", id, "-S", "2020-01-01", "-o", "cat"])).toMatchObject({
+      code: 0,
+      out: "out of memory\n",
+    });
     const fresh = await steward("logs --new-since 2020-01-01");
     expect(fresh.out).toMatch(/^new +0 +1 .*out of memory$/m);
     expect(await steward("logs --new-since update")).toMatchObject({

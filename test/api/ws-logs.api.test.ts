@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { LogTemplates } from "#contract/log-exploration.ts";
 import { priorityNumbers } from "#contract/streams.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
 import { openStream, refusedStream, type StreamConnection, type StreamOptions } from "../process/support/ws-client.ts";
@@ -139,6 +140,7 @@ describe("filters of a log stream", () => {
     [{ type: "filter", unit: "$(touch x)" }, "unit"],
     [{ type: "filter", priority: "loud" }, "priority"],
     [{ type: "filter", grep: "(" }, "grep"],
+    [{ type: "filter", template: "took" }, "template"],
     [{ type: "subscribe" }, "type"],
     [[], "message"],
     [null, "message"],
@@ -168,6 +170,44 @@ describe("filters of a log stream", () => {
     [{ cursor: "s=1;i=2" }, "cursor"],
   ])("that are invalid in the query are refused: %j", async (query, field) => {
     expect(await refused({ query })).toMatchObject({ status: 400, body: errorWith("VALIDATION_ERROR", { field }) });
+  });
+
+  const templateOf = async (text: string): Promise<string> => {
+    const path = "/api/v1/system/logs/templates?since=2020-01-01T00:00:00Z&until=2030-01-01T00:00:00Z";
+    const { templates } = (await send(service, { path, key: service.admin })).json as LogTemplates;
+    return templates.find((each) => each.text === text)?.id ?? text;
+  };
+
+  it("of a template pass its entries, together with others", async () => {
+    service.journal.write({ message: "took 1 ms" });
+    service.journal.write({ message: "took 1 s" });
+    const [millis, seconds] = [await templateOf("took <*> ms"), await templateOf("took <*> s")];
+    const stream = await open({ query: { template: millis, grep: "took [0-5]" } });
+    service.journal.write({ message: "took 2 ms" });
+    service.journal.write({ message: "took 2 s" });
+    service.journal.write({ message: "took 9 ms" });
+    service.journal.write({ message: "took 3 ms" });
+    expect((await stream.last("took 3 ms")).map((frame) => frame["message"])).toEqual(["took 2 ms", "took 3 ms"]);
+    stream.send({ type: "filter", template: seconds, grep: null });
+    await stream.handled();
+    service.journal.write({ message: "took 4 ms" });
+    service.journal.write({ message: "took 4 s" });
+    expect(await messagesUntil(stream, "took 4 s")).toEqual(["took 2 ms", "took 3 ms", "took 4 s"]);
+  });
+
+  it("of a template that is not there, or not for the key, are cleared with an error", async () => {
+    const template = await templateOf("before");
+    for (const [asked, key] of [
+      ["0".repeat(16), service.admin],
+      [template, service.key(["logs:read:nginx.service"])],
+    ] as const) {
+      const stream = await open({ query: { template: asked } }, key);
+      expect(await stream.first(1)).toMatchObject([
+        { type: "error", error: { code: "VALIDATION_ERROR", details: { field: "template" } } },
+      ]);
+      const cursor = service.journal.write({ message: "after", unit: "nginx.service" });
+      expect((await stream.first(2))[1]).toMatchObject({ cursor });
+    }
   });
 
   it("whose search takes too long are cleared with an error, and no entry is lost", async () => {

@@ -6,13 +6,14 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
 import type { LogList } from "#contract/logs.ts";
+import { createTemplateSearch } from "#domain/logs/template-search.ts";
 import { type CountedTemplate, JournalUnavailable } from "#domain/ports/journal.ts";
 import type { BoundedAnswer, BoundedRun } from "../journals/bounded-run.ts";
 import { boots, start } from "../journals/entries.ts";
 import { encodeEntry, type Field } from "../journals/export-format.ts";
 import { everything } from "../journals/known.ts";
 import { appendToJournal, canMakeJournals } from "../journals/programs.ts";
-import { decoded } from "../journals/reader.ts";
+import { decoded, never, openJournal } from "../journals/reader.ts";
 
 const kind = { compact: true, keyedHash: true, compress: false };
 const entryAt = (at: number, fields: readonly Field[]): Buffer =>
@@ -126,6 +127,34 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
       expect(() => askFor(engine, "0".repeat(16))).toThrow(refused);
     } finally {
       engine.dispose();
+    }
+  });
+
+  it("are those of entries that are followed as they are written", async () => {
+    write([[["MESSAGE", "port 22 is open"]], [["MESSAGE", "port 22 is shut"]]]);
+    const reader = openJournal(folder);
+    const ended = new AbortController();
+    try {
+      const query = { ...everything, splitAt: undefined, status: undefined };
+      const { templates } = await reader.journal.templates(query, never);
+      const { id = "" } = templates.find(({ text }) => text.endsWith("open")) ?? {};
+      const { logs } = await reader.ask(everything);
+      const ofTemplate = createTemplateSearch(reader.journal);
+      const more = ["port 23 is open", "port 24 is shut", "port 25 is open", "end"];
+      write(
+        more.map((message) => [["MESSAGE", message]]),
+        2,
+      );
+      const found: string[] = [];
+      for await (const batch of reader.journal.follow({ cursor: logs.at(-1)?.cursor }, ended.signal)) {
+        for (const { entry } of await ofTemplate(id, "all", batch, never)) found.push(entry.message);
+        if (batch.at(-1)?.entry.message === "end") break;
+      }
+      expect(found).toEqual(["port 23 is open", "port 25 is open"]);
+      await expect(ofTemplate(id, ["other.service"], [], never)).rejects.toThrow(/id of a template/);
+    } finally {
+      ended.abort();
+      reader.dispose();
     }
   });
 

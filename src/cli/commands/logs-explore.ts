@@ -45,6 +45,7 @@ export interface ExploreFilters {
   readonly since?: string;
   readonly until?: string;
   readonly grep?: string;
+  readonly template?: string;
   readonly boot?: string;
   readonly identifier?: string;
   readonly namespace?: string;

@@ -36,6 +36,7 @@ interface LogOptions extends ExploreOptions, ExportOptions {
   readonly since?: string;
   readonly until?: string;
   readonly grep?: string;
+  readonly template?: string;
   readonly boot?: string | true;
   readonly identifier?: string;
   readonly namespace?: string;
@@ -86,9 +87,10 @@ function queryOf(options: LogOptions, boot: string | undefined) {
 
 /** The filters of what is counted: of a boot its whole window. */
 const filtersOf = (
-  { unit, priority: least, since, until, grep, identifier, namespace }: LogOptions,
+  { unit, priority: least, since, until, grep, template, identifier, namespace }: LogOptions,
   boot: string | undefined,
-): ExploreFilters => defined({ units: unit, priority: least, since, until, grep, boot, identifier, namespace });
+): ExploreFilters =>
+  defined({ units: unit, priority: least, since, until, grep, template, boot, identifier, namespace });
 
 type Asked = ReturnType<typeof queryOf>;
 
@@ -107,7 +109,7 @@ async function follow(
   connection: Connection,
   options: LogOptions & { readonly query: Asked; readonly printer: Printer },
 ): Promise<never> {
-  const { unit: units = [], grep, identifier, namespace, afterCursor, query, printer } = options;
+  const { unit: units = [], grep, template, identifier, namespace, afterCursor, query, printer } = options;
   // The stream has neither the fields of an entry nor several units: then it only tells that there is something to ask for.
   const isBell = printer.fields !== undefined || units.length > 1;
   const heard = units.length > 1 ? { namespace: namespace ?? "*" } : defined({ unit: units[0], namespace });
@@ -120,7 +122,7 @@ async function follow(
     ...connection,
     signal: person.interrupted(),
     ...heard,
-    ...defined({ priority: options.priority?.toString(), grep, cursor }),
+    ...defined({ priority: options.priority?.toString(), grep, template, cursor }),
     onNotice: ({ message }) => io.err(`steward: ${oneLine(message)}\n`),
     onConnection: (state) =>
       io.err(
@@ -370,6 +372,7 @@ const addFilterOptions = (logs: Command, time: ReturnType<typeof timeOption>): C
     .option("-S, --since <time>", "not older than this", time)
     .option("-U, --until <time>", "not newer than this", time)
     .option("-g, --grep <expression>", "only messages that match; case matters where it has a capital letter")
+    .option("--template <id>", "only of this template: --templates lists them")
     .option("-b, --boot [id]", "only of a boot: its id, 0 the last (when left out), -1 the one before it")
     .option("-t, --identifier <name>", "only with this syslog identifier")
     .option(

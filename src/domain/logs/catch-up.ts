@@ -3,7 +3,8 @@ import { type Journal, type LiveEntry, LogQueryRefused } from "#domain/ports/jou
 import type { Clock } from "#kernel/clock.ts";
 import { lowerFirst } from "#kernel/text.ts";
 import { createBackoff, journalLost } from "./live-feed.ts";
-import type { Client, EncodeFrame, Search } from "./live-groups.ts";
+import type { Client, EncodeFrame } from "./live-groups.ts";
+import { type Searches, SearchFailed, search } from "./live-search.ts";
 import { createLogMatcher } from "./stream-filter.ts";
 
 /** Frames sent to a session at once while it catches up: far less than its queue holds. */
@@ -14,45 +15,50 @@ export interface CatchUpPorts {
   readonly journal: Pick<Journal, "follow">;
   readonly clock: Pick<Clock, "sleep">;
   readonly encode: EncodeFrame;
-  readonly find: Search;
+  readonly searches: Searches;
   /** Takes over a client that has all entries up to this cursor. @returns whether it did. */
   readonly tryTakeOver: (client: Client, cursor: string | undefined) => boolean;
   readonly onTrouble: (error: unknown) => void;
 }
 
-/** Clears a search that failed, and reports it. */
-export function clearGrep(client: Client, error: unknown, onTrouble: (error: unknown) => void): void {
-  client.filter = { ...client.filter, grep: undefined };
-  const isRefused = error instanceof LogQueryRefused;
-  if (!isRefused) onTrouble(error);
-  const issue = isRefused ? error.message : "internal error";
-  client.session.report({
+/** Reports a search that failed, and is cleared. */
+export function reportCleared(
+  { session }: Pick<Client, "session">,
+  { field, cause }: SearchFailed,
+  onTrouble: (error: unknown) => void,
+): void {
+  const isRefused = cause instanceof LogQueryRefused;
+  if (!isRefused) onTrouble(cause);
+  const issue = isRefused ? cause.message : "internal error";
+  session.report({
     code: isRefused ? "VALIDATION_ERROR" : "INTERNAL_ERROR",
-    message: `cannot go on with grep: ${lowerFirst(issue)} (it is cleared)`,
-    details: { field: "grep", issue },
+    message: `cannot go on with ${field}: ${lowerFirst(issue)} (it is cleared)`,
+    details: { field, issue },
   });
 }
 
+/** Clears a search that failed, and reports it. */
+export function clearSearch(client: Client, failure: SearchFailed, onTrouble: (error: unknown) => void): void {
+  client.filter = { ...client.filter, [failure.field]: undefined };
+  reportCleared(client, failure, onTrouble);
+}
+
 async function wanted(
-  { find, onTrouble }: CatchUpPorts,
+  ports: CatchUpPorts,
   client: Client,
   entries: readonly LiveEntry[],
   signal: AbortSignal,
 ): Promise<readonly LiveEntry[]> {
   const { filter, sight } = client;
   const passed = entries.filter(createLogMatcher(filter, sight.units));
-  if (filter.grep === undefined || passed.length === 0) return passed;
   try {
-    const hits = await find(
-      client.owner,
-      filter.grep,
-      passed.map(({ entry }) => entry.message),
-      () => !signal.aborted,
-    );
-    return passed.filter((_, at) => hits.has(at));
+    const by = { ...client, visible: sight.units, isWanted: () => !signal.aborted, signal };
+    return await search(ports.searches, filter, by, { entries: passed });
   } catch (error) {
-    if (!signal.aborted && client.filter.grep === filter.grep) clearGrep(client, error, onTrouble);
-    return passed;
+    if (!(error instanceof SearchFailed)) throw error;
+    if (signal.aborted || client.filter[error.field] !== filter[error.field]) return passed;
+    clearSearch(client, error, ports.onTrouble);
+    return wanted(ports, client, passed, signal);
   }
 }
 

@@ -1,4 +1,4 @@
-import { namespacePattern } from "#contract/log-entry.ts";
+import { namespacePattern, templateIdPattern } from "#contract/log-entry.ts";
 import { priorityNumbers } from "#contract/streams.ts";
 import { checked, type DomainError, invalid } from "#domain/common/error.ts";
 import type { ListedEntries, LiveEntry } from "#domain/ports/journal.ts";
@@ -14,16 +14,32 @@ export interface LogFilter {
   /** This severity and worse, 0 to 6: 7 means all, as with `journalctl -p`, and is no filter. */
   readonly priority: number | undefined;
   readonly grep: string | undefined;
+  /** Id of a template. */
+  readonly template: string | undefined;
   /** As of a query; undefined: all where entries are of certain units, else the default one. */
   readonly namespace: string | undefined;
 }
 
-export const noFilter: LogFilter = { unit: undefined, priority: undefined, grep: undefined, namespace: undefined };
+export const noFilter: LogFilter = {
+  unit: undefined,
+  priority: undefined,
+  grep: undefined,
+  template: undefined,
+  namespace: undefined,
+};
+
+/** What of a filter takes a search, in the order in which it is searched for. */
+export const searchedFields = ["template", "grep"] as const;
+export type SearchedField = (typeof searchedFields)[number];
+
+export const takesSearch = (filter: Pick<LogFilter, SearchedField>): boolean =>
+  searchedFields.some((field) => filter[field] !== undefined);
 
 const maxUnitLength = 255;
 const maxGrepLength = 1024;
 const maxNamespaceLength = 222;
 const namespaceText = new RegExp(namespacePattern);
+const templateId = new RegExp(templateIdPattern);
 const leastSevere = 7;
 /** Unit names that a matcher remembers before it starts anew. */
 const maxRememberedUnits = 4096;
@@ -57,6 +73,11 @@ function parsePriority(value: unknown): number | undefined {
 
 const parseGrep = (value: unknown): string => checkExpression(parseText("grep", value, maxGrepLength));
 
+function parseTemplate(value: unknown): string {
+  if (typeof value === "string" && templateId.test(value)) return value;
+  throw invalid("template", "Must be the id of a template, 16 hex digits, or null");
+}
+
 function parseNamespace(value: unknown): string {
   if (typeof value === "string" && value.length <= maxNamespaceLength && namespaceText.test(value)) return value;
   throw invalid("namespace", "Must be the name of a namespace, + and a name, *, or null");
@@ -68,6 +89,7 @@ export interface FilterChange {
   readonly unit?: unknown;
   readonly priority?: unknown;
   readonly grep?: unknown;
+  readonly template?: unknown;
 }
 
 const changed = <T>(before: T | undefined, value: unknown, parse: (value: unknown) => T): T | undefined =>
@@ -75,13 +97,14 @@ const changed = <T>(before: T | undefined, value: unknown, parse: (value: unknow
 
 /** Applies a change. @throws DomainError VALIDATION_ERROR for a malformed member, FORBIDDEN for a unit that the key may not see. */
 export function changeFilter(filter: LogFilter, change: FilterChange, sight: Sight): LogFilter {
-  const [unit, priority, grep, namespace] = checked(
+  const [unit, priority, grep, template, namespace] = checked(
     () => changed(filter.unit, change.unit, (value) => parseUnit(value, sight)),
     () => changed(filter.priority, change.priority, parsePriority),
     () => changed(filter.grep, change.grep, parseGrep),
+    () => changed(filter.template, change.template, parseTemplate),
     () => changed(filter.namespace, change.namespace, parseNamespace),
   );
-  return { unit, priority, grep, namespace };
+  return { unit, priority, grep, template, namespace };
 }
 
 /** The change in a message of the client. @throws DomainError VALIDATION_ERROR. */
@@ -89,8 +112,8 @@ export function readFilterMessage(message: unknown): FilterChange {
   if (!isRecord(message)) throw invalid("message", "Must be a JSON object");
   if (!("type" in message)) throw invalid("type", "Required field missing");
   if (message.type !== "filter") throw invalid("type", "Must be filter");
-  const { unit, priority, grep, namespace } = message as FilterChange;
-  return { unit, priority, grep, namespace };
+  const { unit, priority, grep, template, namespace } = message as FilterChange;
+  return { unit, priority, grep, template, namespace };
 }
 
 /** Remembers the answer for each name: few units write most entries. */
@@ -116,9 +139,9 @@ export const listedBy = (
   return { units, namespace: namespace ?? (units === undefined ? undefined : "*") };
 };
 
-/** Whether an entry passes a filter but for `grep`, and the key may see its unit. */
+/** Whether an entry passes a filter but for what takes a search, and the key may see its unit. */
 export function createLogMatcher(
-  filter: Omit<LogFilter, "grep">,
+  filter: Omit<LogFilter, SearchedField>,
   visible: Sight["units"],
 ): (live: LiveEntry) => boolean {
   const { unit, priority } = filter;

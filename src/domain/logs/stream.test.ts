@@ -68,6 +68,7 @@ function start() {
         }
       },
       missing: journal.missing,
+      query: journal.query,
     },
     grep: {
       async matching(all) {

@@ -2,24 +2,32 @@ import type { Caller } from "#contract/operation.ts";
 import type { StreamClient, StreamHandlers, streams } from "#contract/streams.ts";
 import { closeCodes } from "#contract/streams.ts";
 import { checked, type ScopeLack } from "#domain/common/error.ts";
-import { type Grep, type Journal, JournalUnavailable, type LiveEntry } from "#domain/ports/journal.ts";
+import { type Grep, type Journal, JournalUnavailable, type LiveEntry, LogQueryRefused } from "#domain/ports/journal.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
-import { type CatchUpPorts, catchUp, clearGrep } from "./catch-up.ts";
+import { type CatchUpPorts, catchUp, clearSearch, reportCleared } from "./catch-up.ts";
 import { createLiveFeed, journalLost, journalMissing } from "./live-feed.ts";
 import {
   type Client,
   createBatch,
   createLiveGroup,
-  createSearches,
   type EncodeFrame,
   type Lane,
   type LiveGroup,
 } from "./live-groups.ts";
-import { changeFilter, type LogFilter, listedBy, noFilter, readFilterMessage, type Sight } from "./stream-filter.ts";
+import { createSearches, SearchFailed } from "./live-search.ts";
+import {
+  changeFilter,
+  type LogFilter,
+  listedBy,
+  noFilter,
+  readFilterMessage,
+  type Sight,
+  takesSearch,
+} from "./stream-filter.ts";
 import { requireCursor } from "./window.ts";
 
 export interface LogStreamPorts {
-  readonly journal: Pick<Journal, "follow" | "missing">;
+  readonly journal: Pick<Journal, "follow" | "missing" | "query">;
   readonly grep: Grep;
   readonly clock: Pick<Clock, "sleep" | "every">;
   readonly encode: EncodeFrame;
@@ -33,7 +41,7 @@ interface Shared extends LogStreamPorts, CatchUpPorts {
   readonly journal: LogStreamPorts["journal"];
   readonly clock: LogStreamPorts["clock"];
   readonly plain: Lane;
-  /** Of clients with `grep`: its feed waits for their searches, so that none of them falls behind alone. */
+  /** Of clients with a search: its feed waits for their searches, so that none of them falls behind alone. */
   readonly searched: Lane;
   /** Clients that catch up. */
   readonly stragglers: Set<Client>;
@@ -42,7 +50,7 @@ interface Shared extends LogStreamPorts, CatchUpPorts {
 const groupKey = ({ filter, sight }: Client): string => JSON.stringify([filter, sight.units]);
 
 const laneOf = ({ plain, searched }: Pick<Shared, "plain" | "searched">, { filter }: Pick<Client, "filter">): Lane =>
-  filter.grep === undefined ? plain : searched;
+  takesSearch(filter) ? searched : plain;
 
 function enterLane(shared: Shared, client: Client): Lane {
   const lane = laneOf(shared, client);
@@ -59,11 +67,11 @@ function groupOf(shared: Shared, client: Client): LiveGroup {
   const key = groupKey(client);
   const known = groups.get(key);
   if (known !== undefined) return known;
-  const made = createLiveGroup(client.filter, client.sight.units, shared.find, (group, error) => {
+  const made = createLiveGroup(client.filter, client.sight.units, shared.searches, (group, error) => {
     const backlog = group.backlog();
     for (const member of group.members) {
       leave(shared, member);
-      clearGrep(member, error, shared.onTrouble);
+      clearSearch(member, error, shared.onTrouble);
       serveAlone(shared, member, backlog, feed.cursor());
     }
   });
@@ -136,15 +144,34 @@ async function tellMissing({ journal, onTrouble }: Shared, client: Client, signa
   }
 }
 
+/** Refuses an id that no template has, before an entry comes. */
+async function checkTemplate(shared: Shared, client: Client, signal: AbortSignal): Promise<void> {
+  const { template } = client.filter;
+  if (template === undefined) return;
+  try {
+    await shared.searches.ofTemplate(template, client.sight.units, [], signal);
+  } catch (error) {
+    if (signal.aborted || client.filter.template !== template) return;
+    // That the journal cannot be read is told by its feed.
+    if (!(error instanceof LogQueryRefused))
+      return error instanceof JournalUnavailable ? undefined : shared.onTrouble(error);
+    refilter(shared, client, { ...client.filter, template: undefined });
+    reportCleared(client, new SearchFailed("template", error), shared.onTrouble);
+  }
+}
+
 function attach(shared: Shared, client: Client, cursor: string | undefined): StreamClient {
   const gone = new AbortController();
   void tellMissing(shared, client, gone.signal);
   const { feed } = enterLane(shared, client);
   const from = cursor ?? feed.cursor();
   if (!tryJoinAt(shared, client, from)) serveAlone(shared, client, [], from);
+  void checkTemplate(shared, client, gone.signal);
   return {
-    receive: (message) =>
-      refilter(shared, client, changeFilter(client.filter, readFilterMessage(message), client.sight)),
+    receive(message) {
+      refilter(shared, client, changeFilter(client.filter, readFilterMessage(message), client.sight));
+      void checkTemplate(shared, client, gone.signal);
+    },
     dispose() {
       gone.abort();
       leave(shared, client);
@@ -161,7 +188,7 @@ export function createLogStream(ports: LogStreamPorts): {
   readonly open: StreamHandlers<typeof streams>["logs"];
   readonly dispose: Dispose;
 } {
-  const { grep, encode, unitsOf, scopeLack, onTrouble } = ports;
+  const { grep, journal, encode, unitsOf, scopeLack, onTrouble } = ports;
   const makeLane = (): Lane => {
     const groups: Lane["groups"] = new Map();
     const departing: Lane["departing"] = new Set();
@@ -189,7 +216,7 @@ export function createLogStream(ports: LogStreamPorts): {
   };
   const shared: Shared = {
     ...ports,
-    find: createSearches(grep),
+    searches: createSearches({ grep, journal }),
     plain: makeLane(),
     searched: makeLane(),
     stragglers: new Set(),
