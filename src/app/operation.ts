@@ -16,6 +16,7 @@ import { createHostCondition, type HostCondition } from "#domain/updates/conditi
 import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { guardTimesOf } from "#domain/updates/guard.ts";
 import { tellEnd } from "#domain/updates/hooks.ts";
+import { createNewErrors } from "#domain/updates/new-errors.ts";
 import { asVerbs, updateKinds, updateVerbs, verbsWithoutPackages } from "#domain/updates/verbs.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { createHostChecks } from "./checks.ts";
@@ -121,6 +122,7 @@ export async function runOperation(
       const stale = createStaleHost(host.systemd.units);
       const updating = {
         condition,
+        newErrors: createNewErrors(host.journal),
         clock: systemClock,
         guard: guardTimesOf(settings.updates?.guard_minutes),
         configFiles: createConfigFiles(),

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { templateIdPattern } from "./log-entry.ts";
 import { DryRunQuery, type Operations, WayBack } from "./operation.ts";
 import {
   Choice,
@@ -52,6 +53,18 @@ export type ChangedPackage = Static<typeof ChangedPackage>;
 
 const guardOutcomes = ["kept", "rolled_back", "rolled_back_still_worse", "rollback_failed"] as const;
 
+const NewError = Type.Object({
+  template: Type.String({
+    pattern: templateIdPattern,
+    description: "Id of the template, as `GET /system/logs/templates` has it; `template=` finds its entries.",
+  }),
+  unit: Type.String({ description: "Unit that the entries are about; empty if there is none." }),
+  text: Type.String({ description: "The message, with `<*>` for parts that differ between entries." }),
+  priority: Type.Integer({ minimum: 0, maximum: 3, description: "Severity of the most severe entry." }),
+  count: Type.Integer({ minimum: 1, description: "Number of entries since the update." }),
+});
+export type NewError = Static<typeof NewError>;
+
 export const GuardVerdict = Type.Object({
   outcome: Choice(
     guardOutcomes,
@@ -69,6 +82,10 @@ export const GuardVerdict = Type.Object({
     remaining: Type.Array(Type.String(), {
       description:
         "What is worse now, after a rollback or a failed one; absent if no rollback was needed, or if the state before the update was not recorded.",
+    }),
+    new_errors: Type.Array(NewError, {
+      description:
+        "Kinds of messages of severity `err` and worse that the journal has since the packages changed, and did not have before: the 20 most frequent. They alone do not cause a rollback. Absent if the journal cannot be read, or if the time before the update was not recorded.",
     }),
   }),
 });

@@ -13,6 +13,7 @@ import type { TaskLauncher } from "#domain/ports/operations.ts";
 import type { ConfirmedPlugins } from "#domain/ports/plugins.ts";
 import type { Condition } from "#domain/updates/condition.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
+import { createNewErrors } from "#domain/updates/new-errors.ts";
 import { asVerbs, updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
 import { createLogs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
@@ -204,6 +205,7 @@ export async function startTestService(
     manager: packageManager,
     backend: snapshots,
     condition: { look: () => Promise.resolve(condition()), restart: () => Promise.resolve() },
+    newErrors: createNewErrors(journal),
     clock: guardClock,
     guard: { guardMs: 60_000, enoughMs: 60_000 },
     configFiles: createFakeConfigFiles(),

@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import type { LogTemplates } from "#contract/log-exploration.ts";
+import { commandLineOn } from "./support/command-line.ts";
 import { eventually } from "./support/eventually.ts";
 import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
 import { describeOnHost } from "./support/session.ts";
@@ -18,6 +20,20 @@ const recipes: readonly PackageRecipe[] = [
   ),
   // The daemon goes on with the settings that it has read, and would not start again.
   ...pair("locksmith", ":", "echo 'NoSuchOption yes' > /etc/ssh/sshd_config.d/locksmith.conf"),
+  ...["1.0", "1.1"].map(
+    (version): PackageRecipe => ({
+      name: "reporter",
+      version,
+      place: "main",
+      postinst: ["systemctl daemon-reload; systemctl restart reporter"],
+      units: {
+        "reporter.service": [
+          "[Service]",
+          `ExecStart=/bin/sh -c 'echo "<3>row 7 is late"; ${version === "1.0" ? ":" : `for n in 3 4; do echo "<3>cannot open table $$n"; done`}; exec sleep infinity'`,
+        ],
+      },
+    }),
+  ),
 ];
 
 const settings = {
@@ -118,5 +134,33 @@ describeOnHost("guarded updates", settings, (session) => {
       expect(await updated("locksmith")).toMatchObject(rolledBack("check ssh_config: was warn, now fail"));
       expect(await ask()).toContain("ssh-ed25519");
     });
+  });
+
+  it("name the errors that a daemon logs for the first time, as `steward logs --new-since update` does", async () => {
+    const { inPipe } = commandLineOn(session);
+    const logged = (text: string) =>
+      eventually(async () => expect(await shell("journalctl -u reporter -o cat")).toContain(text));
+    await logged("row 7 is late");
+    const { success, guard } = await session.api.applyUpdates({ body: { packages: ["reporter"], guard: true } });
+    expect([await versionOf("reporter"), success, guard]).toEqual(["1.1", true, guard]);
+    const { stdout } = await inPipe(["logs", "--new-since", "update", "-p", "err", "--json"]);
+    const { templates } = JSON.parse(stdout) as LogTemplates;
+    expect(templates).toMatchObject([{ unit: "reporter.service", text: "cannot open table <*>", count: 2 }]);
+    const found = templates.map(({ id, unit, text, priority, count }) => ({
+      template: id,
+      unit,
+      text,
+      priority,
+      count,
+    }));
+    expect(guard).toEqual({
+      outcome: "kept",
+      message:
+        "nothing is worse than before; 1 kind of errors never logged before: reporter.service: cannot open table <*>",
+      worse: [],
+      new_errors: found,
+    });
+    const entries = await inPipe(["logs", "--template", templates[0]?.id ?? "", "-n", "all", "-o", "cat"]);
+    expect(entries.stdout).toBe("cannot open table 3\ncannot open table 4\n");
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { UpdateRefused } from "#domain/ports/packages.ts";
 import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { fakeCondition } from "../../../test/api/conditions.ts";
+import { createFakeJournal } from "../../../test/fakes/journal.ts";
 import type { FakePackageManager } from "../../../test/fakes/package-manager.ts";
 import { createSnapshotsOf } from "../../../test/fakes/snapshot-backend.ts";
 import {
@@ -16,6 +17,8 @@ import {
   work,
 } from "../../../test/support/applied-updates.ts";
 import { applyUpdates } from "./apply.ts";
+import type { ApplyPhase } from "./apply-steps.ts";
+import { createNewErrors } from "./new-errors.ts";
 
 describe("a guarded update", () => {
   it("is rolled back when the host can no longer be inspected", async () => {
@@ -204,5 +207,89 @@ describe("a guarded update", () => {
       guard: { outcome: "rolled_back", worse: ["the update failed: cannot configure server"] },
     });
     expect(versions(manager)).toEqual({ editor: "1.0", library: "2.0", server: "3.0" });
+  });
+});
+
+describe("errors that the host had not logged before a guarded update", () => {
+  const setUpLogging = () => {
+    const set = setUp();
+    const journal = createFakeJournal();
+    const { now } = set.ports.clock;
+    const log = (message: string, priority = 3, agoMs = 0) =>
+      void journal.write({ message, priority, unit: "server.service", time: (now() - agoMs) * 1000 });
+    log("row 7 is late", 3, 60_000);
+    const ports = { ...set.ports, newErrors: createNewErrors(journal) };
+    /** What the new version logs at the first look after the update, and what it has a unit be. */
+    const logs = (messages: readonly string[], server = "active"): void => {
+      let left = messages;
+      set.becomes(() => {
+        if (versions(set.manager)["server"] !== "3.1") return well;
+        for (const message of left) log(message);
+        left = [];
+        return withServer(server);
+      });
+    };
+    return { ...set, ports, journal, log, logs };
+  };
+  const fresh = {
+    template: expect.stringMatching(/^[0-9a-f]{16}$/),
+    unit: "server.service",
+    text: "cannot open table <*>",
+    priority: 3,
+    count: 2,
+  };
+
+  it("are named in its verdict, and are no reason to roll back", async () => {
+    const { ports, wanted, log, logs } = setUpLogging();
+    logs(["cannot open table 3", "row 8 is late", "cannot open table 4"]);
+    log("took 3 rows", 6);
+    const { success, guard } = await applyUpdates(wanted(guarded), ports, work());
+    expect([success, guard]).toEqual([
+      true,
+      {
+        outcome: "kept",
+        message:
+          "nothing is worse than before; 1 kind of errors never logged before: server.service: cannot open table <*>",
+        worse: [],
+        new_errors: [fresh],
+      },
+    ]);
+  });
+
+  it("are those until the decision to roll back, also where another process goes on", async () => {
+    const { ports, wanted, log, logs } = setUpLogging();
+    logs(["cannot open table 3", "cannot open table 4"], "failed");
+    const { rollback } = ports.backend;
+    const backend = {
+      ...ports.backend,
+      rollback: (...given: Parameters<typeof rollback>) => {
+        void ports.clock.sleep(1_000, signal);
+        log("going back");
+        return rollback(...given);
+      },
+    };
+    let rolling: ApplyPhase | undefined;
+    const result = await applyUpdates(
+      wanted(guarded),
+      { ...ports, backend },
+      work(undefined, (phase) => {
+        if (phase.is === "rolling_back") rolling ??= phase;
+      }),
+    );
+    expect(result.guard).toMatchObject({ outcome: "rolled_back", new_errors: [fresh] });
+    expect(result.guard?.message).toContain("never logged before: server.service: cannot open table <*>");
+    const resumed = await applyUpdates(wanted(guarded), ports, work(rolling));
+    expect(resumed.guard).toMatchObject({ outcome: "rolled_back", new_errors: [fresh] });
+  });
+
+  it("are not told where the journal cannot be read, and the update is as good", async () => {
+    const { ports, wanted, journal, logs } = setUpLogging();
+    logs(["cannot open table 3"]);
+    journal.available = false;
+    const lines: string[] = [];
+    const told = { ...work(), progress: { ...quiet, line: (text: string) => void lines.push(text) } };
+    const { success, guard } = await applyUpdates(wanted(guarded), ports, told);
+    expect([success, guard]).toEqual([true, { outcome: "kept", message: "nothing is worse than before", worse: [] }]);
+    expect(lines).toContain("cannot tell which errors are new: permission denied");
   });
 });

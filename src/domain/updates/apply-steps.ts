@@ -27,6 +27,7 @@ import { changeTexts, doingOf, isChange, planFor } from "./change-plan.ts";
 import type { Condition, HostCondition } from "./condition.ts";
 import type { DowngradeRules } from "./downgrades.ts";
 import type { GuardTimes } from "./guard.ts";
+import type { NewErrors } from "./new-errors.ts";
 import { lockedBy, refusedAsInvalid } from "./refusals.ts";
 import type { Work } from "./rollback.ts";
 import { requireRoom } from "./room.ts";
@@ -54,6 +55,10 @@ export interface ApplyPhase {
   readonly snapshotId: string;
   /** Right before packages changed, of a guarded update. */
   readonly baseline?: Condition;
+  /** When that was, in milliseconds since the epoch. */
+  readonly baselineAt?: number;
+  /** When it was decided to roll back. */
+  readonly decidedAt?: number;
   readonly reason?: string;
   readonly worse?: readonly string[];
   /** New versions that lay beside configuration files before. */
@@ -68,6 +73,7 @@ export interface ApplyPorts {
   readonly manager: PackageManager;
   readonly backend: SnapshotBackend;
   readonly condition: HostCondition;
+  readonly newErrors: NewErrors;
   readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
   readonly guard: GuardTimes;
   readonly configFiles: ConfigFiles;
@@ -199,8 +205,9 @@ export async function commit(update: Update, last: ApplyPhase): Promise<ApplyPha
     progress: within(progress, 30, 70),
     async ready() {
       await keepAhead(update, committing);
-      if (update.input.isGuarded)
-        committing = save(update, { ...committing, baseline: await update.condition.look([], signal) });
+      if (!update.input.isGuarded) return;
+      const baseline = await update.condition.look([], signal);
+      committing = save(update, { ...committing, baseline, baselineAt: update.clock.now() });
     },
   };
   if (last.plan.changes.length === 0) return save(update, { ...last, is: "committed" });

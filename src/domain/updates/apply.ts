@@ -17,6 +17,7 @@ import { isChange } from "./change-plan.ts";
 import { activeUnitsOf, type Condition, type Removal, worseThan } from "./condition.ts";
 import { timesAfterRollback, type Watch, watchAfter } from "./guard.ts";
 import { isKernelPackage } from "./kernel-packages.ts";
+import { newErrorsText } from "./new-errors.ts";
 import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
 import { changedOf, doneOf, packagesNow } from "./transaction.ts";
 
@@ -24,9 +25,29 @@ interface Guarded {
   readonly verdict: GuardVerdict;
   /** Whether old versions run again only after a reboot. */
   readonly needsReboot: boolean;
+  /** When it was decided to roll back. */
+  readonly decidedAt?: number;
 }
 
 const kept = (message: string): Guarded => ({ verdict: { outcome: "kept", message, worse: [] }, needsReboot: false });
+
+/** Adds what the host has logged that it had not logged before. A journal that cannot be read is no reason for anything. */
+async function withNewErrors(
+  update: Update,
+  { baselineAt }: ApplyPhase,
+  { verdict, decidedAt = update.clock.now() }: Guarded,
+): Promise<GuardVerdict> {
+  if (baselineAt === undefined) return verdict;
+  try {
+    const found = await update.newErrors.between(baselineAt, decidedAt, update.signal);
+    const message = found.length === 0 ? verdict.message : `${verdict.message}; ${newErrorsText(found)}`;
+    return { ...verdict, message, new_errors: [...found] };
+  } catch (error) {
+    update.signal.throwIfAborted();
+    update.progress.line(`cannot tell which errors are new: ${errorMessage(error)}`);
+    return verdict;
+  }
+}
 
 /** Starts units that ran before and do not after a rollback, and watches whether the host is as it was. */
 async function restoreUnits(
@@ -79,10 +100,11 @@ async function rollBackTo(update: Update, last: ApplyPhase, worse: readonly stri
     message: `${worse.join("; ")}: ${message}`,
     worse: [...worse],
   });
-  const rolling = save(update, { ...last, is: "rolling_back", worse });
+  const decidedAt = last.decidedAt ?? clock.now();
+  const rolling = save(update, { ...last, is: "rolling_back", worse, decidedAt });
   if (last.snapshotId === "") {
     const failed = verdictOf(false, "there is no snapshot to return to");
-    return { verdict: await lookAfterwards(update, rolling, failed), needsReboot: false };
+    return { verdict: await lookAfterwards(update, rolling, failed), needsReboot: false, decidedAt };
   }
   progress.step(80, "roll back, since the host is worse than before");
   const { safetySnapshotId, baseline } = rolling;
@@ -103,7 +125,7 @@ async function rollBackTo(update: Update, last: ApplyPhase, worse: readonly stri
   // What was restarted runs what was just replaced again.
   if (baseline !== undefined) await restartReplaced(update, { ...rolling, restarted: [] }, 95);
   const verdict = await lookAfterwards(update, rolling, verdictOf(result.success, result.message));
-  return { verdict, needsReboot: result.requires_reboot };
+  return { verdict, needsReboot: result.requires_reboot, decidedAt };
 }
 
 async function isUntouched({ manager, signal }: Update, { plan }: ApplyPhase): Promise<boolean> {
@@ -209,5 +231,6 @@ export async function applyUpdates(
   if (last.is === "planned") last = await takeSnapshot(update, last);
   if (last.is === "snapshot_taken" || last.is === "committing") last = await commit(update, last);
   if (last.is === "committed" && last.reason === undefined) last = await restartReplaced(update, last, 70);
-  return report(update, last, await guard(update, last));
+  const guarded = await guard(update, last);
+  return report(update, last, guarded && { ...guarded, verdict: await withNewErrors(update, last, guarded) });
 }

@@ -32,6 +32,7 @@ function setUp(change: (backend: SnapshotBackend) => Partial<SnapshotBackend> = 
     manager,
     backend,
     condition,
+    newErrors: { between: () => Promise.resolve([]) },
     clock,
     guard: { guardMs: 0, enoughMs: 0 },
     configFiles: createFakeConfigFiles(),

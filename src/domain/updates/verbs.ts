@@ -11,6 +11,7 @@ import type { ApplyInput, ApplyPhase } from "./apply-steps.ts";
 import type { HostCondition } from "./condition.ts";
 import type { DowngradeRules } from "./downgrades.ts";
 import type { GuardTimes } from "./guard.ts";
+import type { NewErrors } from "./new-errors.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 import { type RollbackInput, type RollbackPhase, rollBack, type Work } from "./rollback.ts";
 import { expired, freeSnapshotId, toSnapshot } from "./snapshot.ts";
@@ -71,6 +72,7 @@ export interface UpdateWorkPorts {
   readonly manager: PackageManager;
   readonly backend: SnapshotBackend;
   readonly condition: HostCondition;
+  readonly newErrors: NewErrors;
   readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
   readonly guard: GuardTimes;
   readonly configFiles: ConfigFiles;

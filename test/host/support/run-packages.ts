@@ -81,6 +81,7 @@ const engine = () =>
       look: () => Promise.reject(new Error("nothing is guarded here")),
       restart: () => Promise.reject(new Error("nothing is guarded here")),
     },
+    newErrors: { between: () => Promise.reject(new Error("nothing is guarded here")) },
     clock: systemClock,
     guard: { guardMs: 0, enoughMs: 0 },
     configFiles: createConfigFiles(join(root, "etc")),

@@ -125,6 +125,7 @@ function AppliedResult({ of: result }: { readonly of: Applied }): JSX.Element {
       <section class={`card result ${tone}`}>
         <h2 class="sentence">{sentence}</h2>
         <Lines title={texts.gotWorse} of={guard?.worse} />
+        <Lines title={texts.newErrors} of={guard?.new_errors?.map(({ unit, text }) => `${unit} ${text}`.trim())} />
         <Lines title={texts.remaining} of={guard?.remaining} />
         <Lines title={texts.restarted} of={guard?.restarted} />
         {error !== null && guard?.worse.length === undefined && <p>{error}</p>}

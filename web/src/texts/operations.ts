@@ -74,6 +74,7 @@ export const texts = {
     done: "It is done.",
   },
   gotWorse: "What got worse",
+  newErrors: "Errors never logged before",
   remaining: "What is still worse",
   restarted: "Started again after the rollback",
   snapshot: "Snapshot from before",

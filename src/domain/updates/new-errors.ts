@@ -1,0 +1,44 @@
+import type { NewError } from "#contract/updates.ts";
+import { anyEntries, type JournalExploration } from "#domain/ports/journal.ts";
+import { counted } from "#kernel/text.ts";
+
+/** The least severe one that is an error: err. */
+const errorPriority = 3;
+const mostListed = 20;
+/** Of the list so many are in a sentence, with so many characters of each. */
+const [mostNamed, namedCharacters] = [3, 120];
+
+/** What the host logs as errors and had not logged before. */
+export interface NewErrors {
+  /**
+   * Templates of errors that have entries between these times, in milliseconds since the epoch, and none before.
+   * @throws JournalUnavailable
+   */
+  readonly between: (sinceMs: number, untilMs: number, signal: AbortSignal) => Promise<readonly NewError[]>;
+}
+
+export function createNewErrors(journal: Pick<JournalExploration, "templates">): NewErrors {
+  return {
+    async between(sinceMs, untilMs, signal) {
+      const window = { splitAt: sinceMs * 1000, until: untilMs * 1000 + 999 };
+      const wanted = { priority: errorPriority, status: "new", limit: mostListed } as const;
+      const { templates } = await journal.templates({ ...anyEntries, ...window, ...wanted }, signal);
+      return templates.map(({ id, unit, text, priority, count }) => ({
+        template: id,
+        unit,
+        text,
+        priority: priority ?? errorPriority,
+        count,
+      }));
+    },
+  };
+}
+
+/** Names errors in a sentence. */
+export function newErrorsText(errors: readonly NewError[]): string {
+  const named = errors
+    .slice(0, mostNamed)
+    .map(({ unit, text }) => `${unit === "" ? "" : `${unit}: `}${text.slice(0, namedCharacters)}`);
+  const rest = errors.length > mostNamed ? ` and ${errors.length - mostNamed} more` : "";
+  return `${counted(errors.length, "kind")} of errors never logged before: ${named.join("; ")}${rest}`;
+}
