@@ -76,7 +76,13 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   // A service without rights, as the package installs it, asks root.
   const rootSide = hasRootSide(config.stateDir) ? createRootSide({ clock, isSafeMode, audit }) : undefined;
   const { journal, grep } = host;
-  const logs = createLogsPart({ clock, log, journal, grep });
+  const logs = createLogsPart({
+    clock,
+    log,
+    journal,
+    grep,
+    snapshotTime: (...asked) => updates.snapshotTime(...asked),
+  });
   const system = buildSystemPart(context, { host, rootSide, traced, logs });
   const systemMetrics = buildSystemMetricsPart(context, host);
   const processes = buildProcessesPart(context, { units: system.units, rootSide });

@@ -96,7 +96,7 @@ const LogTemplate = Type.Object({
   priority: NullableInteger("Severity of the most severe entry, 0 to 7; null if its entries have none."),
   count: Type.Integer({
     minimum: 0,
-    description: "Number of its entries in the window; with `compare`, since that time.",
+    description: "Number of its entries in the window; with `compare`, in the later or compared one.",
   }),
   first: Timestamp("Timestamp of its first entry in the window."),
   last: Timestamp("Timestamp of its last entry in the window."),
@@ -104,11 +104,11 @@ const LogTemplate = Type.Object({
   ...optional({
     before: Type.Integer({
       minimum: 0,
-      description: "With `compare`: number of its entries in the window before that time.",
+      description: "With `compare`: number of its entries before that time, or in the window or boot that it names.",
     }),
     status: Choice(
       logTemplateStatuses,
-      "With `compare`: `new` if it appears only since that time, `gone` if only before it, `shifted` if its frequency rose or fell by a factor of at least four and it has ten entries or more; else `same`.",
+      "With `compare`: `new` if it appears only since that time, `gone` if only before it, or in the window or boot that it names, `shifted` if its frequency rose or fell by a factor of at least four and it has ten entries or more; else `same`.",
     ),
   }),
 });
@@ -123,9 +123,11 @@ export const LogTemplates = Type.Object({
     description:
       "Number of entries without a template: from programs that write too many different messages, or unreadable ones.",
   }),
-  total: Type.Integer({ minimum: 0, description: "Number of matching entries." }),
+  total: Type.Integer({ minimum: 0, description: "Number of matching entries; with `compare`, of both windows." }),
   ...optional({
-    compared_at: Timestamp("With `compare`: the time that separates the two windows."),
+    compared_at: Timestamp(
+      "With `compare`: the time that separates the two windows; absent if they are two boots or have bounds of their own.",
+    ),
   }),
   ...MayLack,
 });

@@ -283,8 +283,8 @@ export const logs = {
         minLength: 1,
         maxLength: 128,
         description:
-          "Compares the time before and after this one: `boot` (the start of the last boot), or an RFC 3339 time. `since` is then the first entry of the journal unless given.",
-        examples: ["boot", "2026-01-31T12:00:00Z"],
+          "Compares the time before and after this one: `boot` (the start of the last boot), an RFC 3339 time, or `snapshot:` with the id of a snapshot (needs `updates:read`). `since` is then the first entry of the journal unless given. `boot:` with a boot id or an offset, as in `boot:-1`, compares the entries of `boot` (the last one unless given) with those of that boot. Two RFC 3339 times with `/` between compare the entries from `since` to `until` with those of that window.",
+        examples: ["boot", "2026-01-31T12:00:00Z", "snapshot:20260131-120000", "boot:-1"],
       }),
       status: Choice(logTemplateStatuses, "With `compare`: only templates with this change."),
       limit: Type.Integer({ ...logTemplateLimit, description: "Maximum templates." }),

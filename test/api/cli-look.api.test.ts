@@ -213,8 +213,10 @@ describe("steward logs", () => {
       code: 0,
       out: "out of memory\n",
     });
-    const fresh = await steward("logs --new-since 2020-01-01");
+    const fresh = await steward("logs --templates --new-since 2020-01-01");
     expect(fresh.out).toMatch(/^new +0 +1 .*out of memory$/m);
+    const other = await steward("logs --compare 2019-01-01/2020-01-01 -S 2020-01-01");
+    expect(other.out).toMatch(/^STATUS +BEFORE +ENTRIES .*\nnew +0 +1 .*out of memory$/ms);
     expect(await steward("logs --new-since update")).toMatchObject({
       out: "",
       err: expect.stringMatching(/remembers no update/),
@@ -299,8 +301,9 @@ describe("steward logs", () => {
     [["logs", "-n", "0"], /whole number from 1 to 10000/],
     [["logs", "--list-boots", "--fields"], /one of them at a time/],
     [["logs", "--histogram", "--facets"], /one of them at a time/],
-    [["logs", "--templates", "--new-since", "boot"], /--templates, --new-since: one of them at a time/],
-    [["logs", "--new-since", "soon"], /boot, update, or a time/],
+    [["logs", "--compare", "boot", "--new-since", "boot"], /--new-since, --compare: one of them at a time/],
+    [["logs", "--compare", "soon"], /argument 'soon' is invalid.*snapshot:ID/],
+    [["logs", "--new-since", "soon"], /boot, update, snapshot:ID, or a time/],
     [["logs", "--histogram", "-f"], /--follow shows entries/],
     [["logs", "--facets", "colour"], /some of unit, priority/],
     [["logs", "--histogram", "5000"], /whole number from 1 to 1000/],

@@ -238,7 +238,13 @@ export function createFakeService(fakes: ServiceFakes) {
     host: "host.example.org",
     probes: fakes.addedProbes,
   });
-  const logs = createLogsPart({ clock, log, journal: fakes.journal, grep: fakes.grep });
+  const logs = createLogsPart({
+    clock,
+    log,
+    journal: fakes.journal,
+    grep: fakes.grep,
+    snapshotTime: updates.snapshotTime,
+  });
   const back = {
     windows,
     approvals,

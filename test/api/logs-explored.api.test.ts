@@ -145,13 +145,75 @@ describe("GET /system/logs/templates", () => {
     expect(boot.templates.map(({ text }) => text)).not.toContain("long ago");
   });
 
+  const statusesOf = ({ templates }: LogTemplates) =>
+    templates.map(({ text, status, before, count }) => [text, status, before, count]);
+
+  it("compares with the time before a snapshot, which takes its scope", async () => {
+    const snapshot = await send(service, {
+      method: "POST",
+      path: "/api/v1/updates/snapshots",
+      key: service.admin,
+      body: {},
+    });
+    const { id } = snapshot.json as { id: string };
+    const path = `/api/v1/system/logs/templates?compare=snapshot:${id}`;
+    service.journal.write({ message: "rolled", time: service.clock.now() * 1000 + second });
+    await service.clock.advance(minute / 1000);
+    const answer = await get<LogTemplates>(`templates?compare=snapshot:${id}&status=new`);
+    expect(statusesOf(answer)).toEqual([["rolled", "new", 0, 1]]);
+    expect(answer.compared_at).toBe(`${id.replace(/(....)(..)(..)-(..)(..)(..)/, "$1-$2-$3T$4:$5:$6")}.000000Z`);
+    const missing = { path: path.replace(id, "20200101-000000"), key: service.admin };
+    expect(await send(service, missing)).toMatchObject({ status: 404, json: { error: { code: "NOT_FOUND" } } });
+    expect(await send(service, { path, key: service.key(["logs:read"]) })).toMatchObject({
+      status: 403,
+      json: { error: { details: { required_scope: "updates:read" } } },
+    });
+  });
+
+  it("compares two boots, and two windows", async () => {
+    const now = service.clock.now() * 1000;
+    service.journal.write({
+      message: "nginx is up",
+      bootId: "a".repeat(32),
+      unit: "nginx.service",
+      identifier: "nginx",
+      time: now,
+    });
+    const boots = [
+      ["nginx fails", "new", 0, 1],
+      ["app one", "new", 0, 1],
+      ["no severity", "new", 0, 1],
+      ["long ago", "gone", 1, 0],
+      ["nginx is up", "same", 1, 1],
+    ];
+    for (const boot of ["-1", "a".repeat(32)]) {
+      const answer = await get<LogTemplates>(`templates?compare=boot:${boot}`);
+      expect([statusesOf(answer), answer.total]).toEqual([boots, 6]);
+      expect(answer).not.toHaveProperty("compared_at");
+    }
+    expect(
+      await send(service, { path: "/api/v1/system/logs/templates?compare=boot:-7", key: service.admin }),
+    ).toMatchObject({ status: 404 });
+    const at = (minutes: number): string => new Date((now - minutes * minute) / 1000).toISOString();
+    const windows = await get<LogTemplates>(`templates?since=${at(11)}&until=${at(8)}&compare=${at(130)}/${at(10)}`);
+    expect(statusesOf(windows)).toEqual([
+      ["app one", "new", 0, 1],
+      ["no severity", "new", 0, 1],
+      ["long ago", "gone", 1, 0],
+      ["nginx is up", "gone", 1, 0],
+      ["nginx fails", "same", 1, 1],
+    ]);
+  });
+
   it("refuses a malformed time, and is 404 without an earlier boot", async () => {
     const ask = (query: string) =>
       send(service, { path: `/api/v1/system/logs/templates?${query}`, key: service.admin });
-    expect(await ask("compare=soon")).toMatchObject({
-      status: 400,
-      json: { error: { details: { field: "compare" } } },
-    });
+    const times = ["2026-01-02T00:00:00Z/2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z/"];
+    for (const compare of ["soon", "boot:", "boot:x", "snapshot:1", ...times])
+      expect(await ask(`compare=${compare}`)).toMatchObject({
+        status: 400,
+        json: { error: { details: { field: "compare" } } },
+      });
     const empty = await startTestService();
     const reply = await send(empty, { path: "/api/v1/system/logs/templates?compare=boot", key: empty.admin });
     expect(reply).toMatchObject({ status: 404, json: { error: { code: "NOT_FOUND" } } });

@@ -266,7 +266,8 @@ export function createFakeJournal(
       return { total: found.length, facets };
     },
     async templates(query) {
-      return fakeTemplates(await readableBy(query), query);
+      const before = query.before === undefined ? [] : await readableBy({ ...query, ...query.before });
+      return fakeTemplates(await readableBy(query), before, query);
     },
     async context({ cursor, before, after, fields: names, ...listed }) {
       const found = await readable(listed);
@@ -368,18 +369,20 @@ function classOf({ entry, fields }: Stored): MessageClass {
 const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
 /** Templates of entries in the order of time. */
-function fakeTemplates(found: readonly Stored[], query: TemplateQuery): LogTemplateCounts {
+function fakeTemplates(now: readonly Stored[], then: readonly Stored[], query: TemplateQuery): LogTemplateCounts {
+  const found = [...then, ...now];
   const { templates, templateOf } = groupClasses(found.map(classOf), digest);
-  const { splitAt } = query;
+  const isCompared = query.before !== undefined;
   const occurrences = (all: readonly Stored[]) =>
     all.length === 0 ? undefined : { count: all.length, first: all[0]?.time ?? 0, last: all.at(-1)?.time ?? 0 };
   const changes = templates.map((template, position) => {
-    const own = found.filter((_, at) => templateOf[at] === position);
-    const isBefore = ({ time }: Stored): boolean => splitAt !== undefined && time < splitAt;
-    const [before, after] = [own.filter(isBefore), own.filter((each) => !isBefore(each))].map(occurrences);
+    const isOwn = (_: Stored, at: number): boolean => templateOf[at] === position;
+    const own = found.filter(isOwn);
+    const before = occurrences(then.filter(isOwn));
+    const after = occurrences(now.filter((each, at) => isOwn(each, then.length + at)));
     return { template, own, before, after };
   });
-  const spans = splitAt === undefined ? undefined : spansOf({ ...query, splitAt }, changes);
+  const spans = query.before && spansOf({ ...query, before: query.before }, changes);
   const shown = changes
     .map((change) => ({ ...change, status: spans && statusOf(change, spans) }))
     .filter(({ status }) => query.status === undefined || status === query.status);
@@ -399,7 +402,7 @@ function fakeTemplates(found: readonly Stored[], query: TemplateQuery): LogTempl
           first: own[0]?.time ?? 0,
           last: (after ?? before)?.last ?? 0,
           cursor: own.at(-1)?.entry.cursor ?? null,
-          before: splitAt === undefined ? undefined : (before?.count ?? 0),
+          before: isCompared ? (before?.count ?? 0) : undefined,
           status,
         };
       }),

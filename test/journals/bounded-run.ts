@@ -37,7 +37,7 @@ function run({ folder, queries }: BoundedRun): void {
     if (facets.what !== "facets") throw new Error(`answered ${facets.what}`);
     const counted = facets.counts.total;
     const identifiers = facets.counts.facets.find(({ field }) => field === "identifier")?.distinct;
-    const asked = { ...filters, limit: 1000, splitAt: undefined, status: undefined };
+    const asked = { ...filters, limit: 1000, before: undefined, status: undefined };
     const templates = engine.count({ what: "templates", query: asked });
     if (templates.what !== "templates") throw new Error(`answered ${templates.what}`);
     const ofTemplates = templates.counts.total;

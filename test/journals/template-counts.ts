@@ -53,7 +53,7 @@ async function entriesOf(journal: Reader["journal"], query: LogQuery, { id, coun
   const isFitted = { since: false, until: false };
   const { buckets } = await journal.histogram({ ...asked, buckets: 10, isFitted }, never);
   const facets = await journal.facets({ ...asked, fields: [], limit: 1 }, never);
-  const again = await journal.templates({ ...asked, limit: 10, splitAt: undefined, status: undefined }, never);
+  const again = await journal.templates({ ...asked, limit: 10, before: undefined, status: undefined }, never);
   const exporting = { ...asked, format: "journal", all: true, position: undefined } as const;
   const written = splitExport(await exported({ journal }, exporting));
   expect({
@@ -85,7 +85,7 @@ export async function expectTemplates(
   query: LogQuery,
 ): Promise<void> {
   const found = matchingEntries(all, query);
-  const asked = { ...query, limit: 100_000, splitAt: undefined, status: undefined };
+  const asked = { ...query, limit: 100_000, before: undefined, status: undefined };
   const { templates, total, other, distinct } = await journal.templates(asked, never);
   expect([query, total, distinct]).toEqual([query, found.length, templates.length]);
   const sum = templates.reduce((counted, { count }) => counted + count, other);

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
 import type { LogList } from "#contract/logs.ts";
 import { createTemplateSearch } from "#domain/logs/template-search.ts";
-import { type CountedTemplate, JournalUnavailable } from "#domain/ports/journal.ts";
+import { type CountedTemplate, JournalUnavailable, type TemplateQuery } from "#domain/ports/journal.ts";
 import type { BoundedAnswer, BoundedRun } from "../journals/bounded-run.ts";
 import { boots, start } from "../journals/entries.ts";
 import { encodeEntry, type Field } from "../journals/export-format.ts";
@@ -16,8 +16,8 @@ import { appendToJournal, canMakeJournals } from "../journals/programs.ts";
 import { decoded, never, openJournal } from "../journals/reader.ts";
 
 const kind = { compact: true, keyedHash: true, compress: false };
-const entryAt = (at: number, fields: readonly Field[]): Buffer =>
-  encodeEntry({ realtime: start + at, monotonic: at + 1, bootId: boots[0] ?? "", fields });
+const entryAt = (at: number, fields: readonly Field[], boot = 0): Buffer =>
+  encodeEntry({ realtime: start + at, monotonic: at + 1, bootId: boots[boot] ?? "", fields });
 
 const letter = (at: number, place: number): string =>
   String.fromCodePoint(97 + ((Math.imul(at + 1, Math.imul(place + 7, 0x9e37_79b1)) >>> 27) % 26));
@@ -69,7 +69,7 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
       all.map((fields, at) => entryAt(first + at, fields)),
     );
   const templatesOf = (engine: Engine, units?: readonly string[]): readonly CountedTemplate[] => {
-    const query = { ...everything, units, splitAt: undefined, status: undefined };
+    const query = { ...everything, units, before: undefined, status: undefined };
     const answer = engine.count({ what: "templates", query });
     if (answer.what !== "templates") throw new Error(`answered ${answer.what}`);
     return answer.counts.templates;
@@ -130,12 +130,50 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
     }
   });
 
+  it("are compared between two boots and two windows", () => {
+    const texts = ["up", "shut", "up", "lost", "up"];
+    appendToJournal(
+      journal,
+      { ...kind, compress: false },
+      texts.map((text, at) => entryAt(at, [["MESSAGE", `port is ${text}`]], at < 2 ? 0 : 1)),
+    );
+    const engine = createEngine({ roots: [{ path: folder }] });
+    const compared = (query: Pick<TemplateQuery, "before"> & Partial<TemplateQuery>) => {
+      const answer = engine.count({ what: "templates", query: { ...everything, status: undefined, ...query } });
+      if (answer.what !== "templates") throw new Error(`answered ${answer.what}`);
+      const { total, templates } = answer.counts;
+      return [total, templates.map(({ text, before, count, status }) => [text, before, count, status])];
+    };
+    try {
+      const before = { since: 0, until: Infinity, boot: boots[0] };
+      expect(compared({ boot: "0", before })).toEqual([
+        5,
+        [
+          ["port is lost", 0, 1, "new"],
+          ["port is shut", 1, 0, "gone"],
+          ["port is up", 1, 2, "same"],
+        ],
+      ]);
+      const early = { since: start + 1, until: start + 2, boot: undefined };
+      expect(compared({ since: start + 2, until: start + 3, before: early })).toEqual([
+        4,
+        [
+          ["port is lost", 0, 1, "new"],
+          ["port is shut", 1, 0, "gone"],
+          ["port is up", 1, 1, "same"],
+        ],
+      ]);
+    } finally {
+      engine.dispose();
+    }
+  });
+
   it("are those of entries that are followed as they are written", async () => {
     write([[["MESSAGE", "port 22 is open"]], [["MESSAGE", "port 22 is shut"]]]);
     const reader = openJournal(folder);
     const ended = new AbortController();
     try {
-      const query = { ...everything, splitAt: undefined, status: undefined };
+      const query = { ...everything, before: undefined, status: undefined };
       const { templates } = await reader.journal.templates(query, never);
       const { id = "" } = templates.find(({ text }) => text.endsWith("open")) ?? {};
       const { logs } = await reader.ask(everything);

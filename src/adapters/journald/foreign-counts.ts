@@ -59,9 +59,12 @@ export async function countAll(
   }
   if (asked.what === "templates") {
     const ours = engine.count({ ...asked, query: { ...asked.query, boot } });
-    const question = { what: "facets", query: { ...asked.query, boot, fields: [], limit: 1 } } as const;
-    const others = await countForeignFiles(foreign(), { question, signal }, ports);
-    const more = others.reduce((sum, { what, counts }) => sum + (what === "facets" ? counts.total : 0), 0);
+    let more = 0;
+    for (const window of [{ boot }, ...(asked.query.before === undefined ? [] : [asked.query.before])]) {
+      const question = { what: "facets", query: { ...asked.query, ...window, fields: [], limit: 1 } } as const;
+      const others = await countForeignFiles(foreign(), { question, signal }, ports);
+      more += others.reduce((sum, { what, counts }) => sum + (what === "facets" ? counts.total : 0), 0);
+    }
     if (ours.what !== "templates") throw new Error("the journal's files gave no templates");
     const { total, other } = ours.counts;
     return { what: "templates", counts: { ...ours.counts, total: total + more, other: other + more } };

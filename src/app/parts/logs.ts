@@ -1,7 +1,7 @@
 import type { PartContext } from "#app/part.ts";
 import type { Caller } from "#contract/operation.ts";
 import { scopeLack } from "#domain/access/needs.ts";
-import { resourcesOf } from "#domain/access/scopes.ts";
+import { allows, resourcesOf } from "#domain/access/scopes.ts";
 import { logsHandlers } from "#domain/logs/handlers.ts";
 import { createLogReader } from "#domain/logs/reader.ts";
 import { createLogStream } from "#domain/logs/stream.ts";
@@ -12,9 +12,12 @@ export function createLogsPart(
   ports: Pick<PartContext, "clock" | "log"> & {
     readonly journal: Pick<Journal, "query" | "follow" | "size"> & JournalExploration & JournalExport & JournalLists;
     readonly grep: Grep;
+    /** When a snapshot was taken, in milliseconds since the epoch; undefined where there is none of this id. */
+    readonly snapshotTime: (id: string, signal: AbortSignal) => Promise<number | undefined>;
   },
 ) {
-  const { clock, log, journal, grep } = ports;
+  const { clock, log, journal, grep, snapshotTime } = ports;
+  const seesSnapshots = (caller: Caller | undefined): boolean => allows(caller?.scopes ?? [], "updates:read");
   const unitsOf = ({ scopes }: Caller) => resourcesOf(scopes, "logs:read");
   const reader = createLogReader({ journal, clock });
   const stream = createLogStream({
@@ -27,7 +30,7 @@ export function createLogsPart(
     onTrouble: (error) => log.warn({ err: error }, "log stream failed"),
   });
   return {
-    handlers: logsHandlers({ reader, journal, clock, unitsOf, scopeLack }),
+    handlers: logsHandlers({ reader, journal, clock, unitsOf, scopeLack, snapshotTime, seesSnapshots }),
     reader,
     unitsOf,
     stream: stream.open,

@@ -106,6 +106,10 @@ export function createUpdatesPart(
       ...packageHoldHandlers({ host, rights }),
     },
     host,
+    snapshotTime: async (id: string, signal: AbortSignal): Promise<number | undefined> => {
+      const snapshots = await (await host())?.backend.list(signal);
+      return snapshots?.find((snapshot) => snapshot.id === id)?.createdAt;
+    },
     automatic: {
       apply: (input: UpdateWork["updates.apply"]["input"], windowOpenedAt: number, signal: AbortSignal) =>
         begin(

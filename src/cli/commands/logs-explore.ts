@@ -20,7 +20,7 @@ import { bar } from "../output/progress.ts";
 import type { Cell } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
 import { formatTime } from "../output/text.ts";
-import { momentOption, printTemplates, resolveMoment } from "./logs-templates.ts";
+import { compareOption, momentOption, printTemplates, resolveMoment } from "./logs-templates.ts";
 
 /** What is asked of the journal instead of its entries. */
 export interface ExploreOptions {
@@ -29,8 +29,10 @@ export interface ExploreOptions {
   /** True: all. */
   readonly facets?: readonly LogFacet[] | true;
   readonly templates?: boolean;
-  /** `boot`, `update`, or a time. */
+  /** `boot`, `update`, `snapshot:ID` or a time. */
   readonly newSince?: string;
+  /** As the service takes it. */
+  readonly compare?: string;
   /** A cursor. */
   readonly around?: string;
   readonly follow?: boolean;
@@ -115,13 +117,18 @@ export function addExploreOptions(logs: Command, now: () => number): void {
     .option("--templates", "templates of repeated messages, and how often each occurs")
     .option(
       "--new-since <moment>",
-      "templates that are new since the last boot, the last update, or a time: boot, update, yesterday",
+      "templates that are new since the last boot, the last update, a snapshot, or a time: boot, update, snapshot:ID, yesterday",
       momentOption(now),
+    )
+    .option(
+      "--compare <what>",
+      "templates and how they changed: since boot, snapshot:ID or a time; of the last boot or -b against boot:-1; of -S and -U against START/END",
+      compareOption(now),
     )
     .option("--around <cursor>", "an entry and those around it, 10 on either side or as -n says, of all units");
 }
 
-const questions = ["histogram", "facets", "templates", "newSince", "around"] as const;
+const questions = ["histogram", "facets", "templates", "newSince", "compare", "around"] as const;
 const nameOf = (question: (typeof questions)[number]): string => (question === "newSince" ? "new-since" : question);
 
 /** Prints templates: all, or those that are new since a moment. */
@@ -129,22 +136,22 @@ async function exploreTemplates(
   io: Io,
   connection: Connection,
   {
-    moment,
+    newSince: moment,
+    compare,
     filters,
     count,
     json,
-  }: {
-    readonly moment: string | undefined;
+  }: Pick<ExploreOptions, "newSince" | "compare"> & {
     readonly filters: ExploreFilters;
     readonly count: number | undefined;
     readonly json: boolean | undefined;
   },
 ): Promise<void> {
-  const compare = moment === undefined ? undefined : await resolveMoment(moment, connection);
-  if (moment !== undefined && compare === undefined)
+  const since = moment === undefined ? undefined : await resolveMoment(moment, connection);
+  if (moment !== undefined && since === undefined)
     throw new Error("the service remembers no update (give a time instead of update)");
-  const isNew = compare === undefined ? {} : { compare, status: "new" as const };
-  const query = { ...filters, ...isNew, ...defined({ limit: count }) };
+  const compared = since === undefined ? defined({ compare }) : { compare: since, status: "new" as const };
+  const query = { ...filters, ...compared, ...defined({ limit: count }) };
   const answer = await connection.client.getLogTemplates({ query });
   if (json) printJson(io, answer);
   else printTemplates(io, answer);
@@ -168,9 +175,10 @@ export async function explore(
   },
   { fields, print }: { readonly fields: string | undefined; readonly print: (entry: LogEntry) => Promise<void> | void },
 ): Promise<boolean> {
-  const { histogram, facets, templates, newSince, around, follow, json, lines } = options;
+  const { histogram, facets, templates, newSince, compare, around, follow, json, lines } = options;
   const { client } = connection;
-  const asked = questions.filter((name) => options[name] !== undefined);
+  const isCompared = newSince !== undefined || compare !== undefined;
+  const asked = questions.filter((name) => options[name] !== undefined && !(name === "templates" && isCompared));
   if (asked.length === 0) return false;
   if (follow) command.error(`error: --follow shows entries: it does not go with --${asked.map(nameOf)[0]}`);
   if (asked.length > 1)
@@ -192,8 +200,8 @@ export async function explore(
     else printHistogram(io, answer);
     return true;
   }
-  if (templates || newSince !== undefined) {
-    await exploreTemplates(io, connection, { moment: newSince, filters, count, json });
+  if (templates || isCompared) {
+    await exploreTemplates(io, connection, { ...defined({ newSince, compare }), filters, count, json });
     return true;
   }
   const names = facets === undefined || facets === true ? undefined : facets.join(",");

@@ -18,11 +18,26 @@ const mostOperations = 200;
 export function momentOption(now: () => number): (text: string) => string {
   const time = timeOption(now);
   return (text) => {
-    if (text === "boot" || text === "update") return text;
+    if (text === "boot" || text === "update" || text.startsWith("snapshot:")) return text;
     try {
       return time(text);
     } catch {
-      throw new InvalidArgumentError("it must be boot, update, or a time such as yesterday, -1h or RFC 3339");
+      throw new InvalidArgumentError(
+        "it must be boot, update, snapshot:ID, or a time such as yesterday, -1h or RFC 3339",
+      );
+    }
+  };
+}
+
+/** Reads what `--compare` names, with times as `--since` takes them. */
+export function compareOption(now: () => number): (text: string) => string {
+  const time = timeOption(now);
+  return (text) => {
+    if (/^(boot$|boot:|snapshot:)/.test(text)) return text;
+    try {
+      return text.split("/").map(time).join("/");
+    } catch {
+      throw new InvalidArgumentError("it must be boot, boot:-1, snapshot:ID, a time such as yesterday, or START/END");
     }
   };
 }
@@ -45,7 +60,7 @@ export function printTemplates(
   { templates, distinct, other, total, compared_at: comparedAt, not_shown: missing }: LogTemplates,
 ): void {
   printTable(io, templates, {
-    ...(comparedAt !== undefined && {
+    ...(templates.some(({ status }) => status !== undefined) && {
       status: ({ status = "same" }) => status,
       before: ({ before = 0 }) => String(before),
     }),

@@ -6,8 +6,9 @@ import { checked, DomainError, invalid, refuseAll } from "#domain/common/error.t
 import type { notShown } from "#domain/common/not-shown.ts";
 import type { JournalExploration, JournalLists, ListedEntries, LogFilters } from "#domain/ports/journal.ts";
 import { defined } from "#kernel/values.ts";
-import type { LogReader, Reading } from "./reader.ts";
-import { momentText, namesOf, readMoment, requireCursor } from "./window.ts";
+import { type ComparePorts, comparedAt, compareWith, readCompared } from "./compared.ts";
+import type { Reading } from "./reader.ts";
+import { momentText, namesOf, requireCursor } from "./window.ts";
 
 type Exploring = "getLogHistogram" | "getLogFacets" | "getLogTemplates" | "getLogContext";
 
@@ -35,8 +36,7 @@ export type AskedFilters = Readonly<
 const present = (priorities: readonly number[]): Record<string, number> =>
   Object.fromEntries(priorities.flatMap((count, level) => (count === 0 ? [] : [[String(level), count]])));
 
-interface ExplorationPorts {
-  readonly reader: LogReader;
+interface ExplorationPorts extends ComparePorts {
   readonly journal: JournalExploration & Pick<JournalLists, "boots">;
   readonly readingOf: (context: Context) => Reading;
   /** @throws DomainError for filters that are malformed, or name what the caller may not read. */
@@ -46,32 +46,11 @@ interface ExplorationPorts {
   readonly lackOf: LackOf;
 }
 
-/** @throws DomainError for what is no moment. */
-function comparedWith(compare: string | undefined): number | "boot" | undefined {
-  if (compare === undefined || compare === "boot") return compare;
-  const moment = readMoment(compare);
-  if (moment !== undefined) return moment;
-  throw invalid("compare", "Must be boot, or an RFC 3339 time such as 2026-01-31T12:00:00Z");
-}
-
 /** @throws DomainError for fields that are no facets. */
 function facetsIn(text: string | undefined): readonly LogFacet[] {
   const named = text?.split(",") ?? logFacets;
   if (named.every(isLogFacet)) return [...new Set(named)];
   throw invalid("fields", `Must be some of ${logFacets.join(", ")}, separated by commas`);
-}
-
-/** @throws DomainError for the boot of a journal without entries. */
-async function momentOf(
-  compare: number | "boot",
-  listed: ListedEntries,
-  { reader, journal, reading }: Pick<ExplorationPorts, "reader" | "journal"> & { readonly reading: Reading },
-): Promise<number> {
-  if (compare !== "boot") return compare;
-  const boots = await reader.ask((signal) => journal.boots(listed, signal), reading);
-  const last = boots.at(-1);
-  if (last !== undefined) return last.first;
-  throw new DomainError("NOT_FOUND", "cannot compare with the time before the last boot: the journal has no entries");
 }
 
 /** How many entries there are, of what kind, and what stands around one. */
@@ -129,12 +108,12 @@ export function explorationHandlers(ports: ExplorationPorts): Pick<Handlers<type
       const isLone = query.compare === undefined && status !== undefined;
       const [, compare, filters] = checked(
         () => refuseAll([isLone && invalid("status", "Must be given together with compare")]),
-        () => comparedWith(query.compare),
+        () => (query.compare === undefined ? undefined : readCompared(query.compare)),
         () => filtersOf(query, context),
       );
-      const reading = { reader, journal, reading: readingOf(context) };
-      const splitAt = compare === undefined ? undefined : await momentOf(compare, listedOf(query, context), reading);
-      const question = { ...filters, limit, splitAt, status };
+      const comparing = { listed: listedOf(query, context), reading: readingOf(context), context };
+      const compared = compare && (await compareWith(compare, filters, ports, comparing));
+      const question = { ...filters, ...compared, limit, before: compared?.before, status };
       const found = await count(question, (signal) => journal.templates(question, signal), context);
       const { templates, distinct, other, total } = found;
       return {
@@ -147,7 +126,7 @@ export function explorationHandlers(ports: ExplorationPorts): Pick<Handlers<type
         distinct,
         other,
         total,
-        ...(splitAt !== undefined && { compared_at: momentText(splitAt) }),
+        ...(compared && comparedAt(compared)),
         ...(await lackOf(total === 0, question, context)),
       };
     },

@@ -12,6 +12,7 @@ import type {
   LogFilters,
 } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
+import type { ComparePorts } from "./compared.ts";
 import { type AskedFilters, type AskedNamespace, explorationHandlers, type LackOf } from "./exploration.ts";
 import { exportHandlers } from "./export.ts";
 import { checkExpression } from "./expression.ts";
@@ -41,6 +42,8 @@ export function logsHandlers(ports: {
   /** Names and patterns of the units whose entries a caller may read. */
   unitsOf: (caller: Caller) => "all" | readonly string[];
   scopeLack: ScopeLack;
+  snapshotTime: ComparePorts["snapshotTime"];
+  seesSnapshots: ComparePorts["seesSnapshots"];
 }): Handlers<typeof logs> {
   const { reader, journal, clock, unitsOf, scopeLack } = ports;
 
@@ -84,11 +87,12 @@ export function logsHandlers(ports: {
     return notShown("entries", reason);
   };
 
+  const { snapshotTime, seesSnapshots } = ports;
   const common = { reader, journal, readingOf, listedOf, lackOf, scopeLack };
 
   return {
     ...listHandlers(common),
-    ...explorationHandlers({ ...common, filtersOf }),
+    ...explorationHandlers({ ...common, filtersOf, snapshotTime, seesSnapshots }),
     ...exportHandlers({ ...common, filtersOf, clock }),
 
     async listLogs({ query }, context) {

@@ -89,11 +89,14 @@ export interface LogFacetCounts {
   }[];
 }
 
+/** Infinite where it has no end. */
+export type ComparedWindow = Pick<LogQuery, "since" | "until" | "boot">;
+
 export interface TemplateQuery extends LogFilters {
   /** At most so many templates. */
   readonly limit: number;
-  /** Compare what is before this moment with what is from then on; undefined: nothing is compared. */
-  readonly splitAt: number | undefined;
+  /** Compare with what this window has, all other filters being the same; undefined: nothing is compared. */
+  readonly before: ComparedWindow | undefined;
   /** Those alone that have changed so. */
   readonly status: LogTemplateStatus | undefined;
 }
@@ -124,7 +127,7 @@ export interface CountedTemplate extends LogTemplate {
   readonly last: number;
   /** Of its last entry; null where that cannot be read any more. */
   readonly cursor: string | null;
-  /** Where two windows are compared: how many entries the first one has, and what came of it. */
+  /** Where two windows are compared: how many entries the one before has, and what came of it. */
   readonly before: number | undefined;
   readonly status: LogTemplateStatus | undefined;
 }

@@ -20,7 +20,9 @@ export interface NewErrors {
 export function createNewErrors(journal: Pick<JournalExploration, "templates">): NewErrors {
   return {
     async between(sinceMs, untilMs, signal) {
-      const window = { splitAt: sinceMs * 1000, until: untilMs * 1000 + 999 };
+      const since = sinceMs * 1000;
+      const before = { since: 0, until: since - 1, boot: undefined };
+      const window = { since, until: untilMs * 1000 + 999, before };
       const wanted = { priority: errorPriority, status: "new", limit: mostListed } as const;
       const { templates } = await journal.templates({ ...anyEntries, ...window, ...wanted }, signal);
       return templates.map(({ id, unit, text, priority, count }) => ({

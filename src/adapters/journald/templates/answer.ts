@@ -1,6 +1,12 @@
 import type { LogTemplateStatus } from "#contract/log-exploration.ts";
 import { byInterest, type Change, type Occurrences, spansOf, statusOf } from "#domain/logs/templates/changes.ts";
-import type { CountedTemplate, LogTemplate, LogTemplateCounts, TemplateQuery } from "#domain/ports/journal.ts";
+import type {
+  ComparedWindow,
+  CountedTemplate,
+  LogTemplate,
+  LogTemplateCounts,
+  TemplateQuery,
+} from "#domain/ports/journal.ts";
 import { bootsAsked, type Counted, type Counting, countInFiles } from "../counting.ts";
 import { formatCursor } from "../order.ts";
 import { countOf } from "../postings.ts";
@@ -107,9 +113,8 @@ function changesOf(
     before: before?.get(template),
     after: after.get(template),
   }));
-  const { splitAt } = query;
-  if (splitAt === undefined) return all.map((change) => ({ ...change, status: undefined }));
-  const spans = spansOf({ ...query, splitAt }, all);
+  if (query.before === undefined) return all.map((change) => ({ ...change, status: undefined }));
+  const spans = spansOf({ ...query, before: query.before }, all);
   return all.map((change) => ({ ...change, status: statusOf(change, spans) }));
 }
 
@@ -139,16 +144,16 @@ export function answerTemplates(
   across: Across,
   query: TemplateQuery,
 ): LogTemplateCounts {
-  const boots = bootsAsked(sources, query, across);
-  const countWindow = (since: number, until: number) => {
+  const countWindow = (window: ComparedWindow) => {
+    const filters = { ...query, ...window };
     const { tally, add, onFile } = createTally(tables, grouping);
     const countIn: Counting["countIn"] = (counted, into) => {
       const table = tables.get(counted.source);
       if (table !== undefined) countClasses(counted, table, into);
     };
     countInFiles(sources, across, {
-      filters: { ...query, since, until },
-      boots,
+      filters,
+      boots: bootsAsked(sources, filters, across),
       term: "templates",
       countIn,
       onFile,
@@ -156,9 +161,8 @@ export function answerTemplates(
     });
     return tally;
   };
-  const { splitAt, since, until } = query;
-  const after = countWindow(splitAt === undefined ? since : Math.max(since, splitAt), until);
-  const before = splitAt === undefined ? undefined : countWindow(since, Math.min(until, splitAt - 1));
+  const after = countWindow(query);
+  const before = query.before && countWindow(query.before);
   const changes = changesOf(query, after.rows, before?.rows);
   const wanted = changes.filter(({ status }) => query.status === undefined || status === query.status);
   return {

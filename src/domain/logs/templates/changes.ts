@@ -16,17 +16,31 @@ export interface Change<O extends Occurrences = Occurrences> {
 /** A template has shifted when it became so much more frequent, or less, and has so many entries. */
 const [shiftedBy, leastShifted] = [4, 10];
 
-/** How long two windows are that meet at a moment: up to the first and last entry where they have no bounds. */
+interface Bounds {
+  /** Microseconds since the epoch. */
+  readonly since: number;
+  readonly until: number;
+}
+
+/**
+ * How long two windows are: up to the first and last entry where they have no bounds, and where the journal does not reach them. Where
+ * one begins when the other ends, they meet there.
+ */
 export function spansOf(
-  { since, until, splitAt }: { readonly since: number; readonly until: number; readonly splitAt: number },
+  { since, until, before }: Bounds & { readonly before: Bounds },
   changes: readonly Change[],
 ): readonly [before: number, after: number] {
-  let [begin, end] = [splitAt, splitAt];
-  for (const { before, after } of changes) {
-    begin = Math.min(begin, before?.first ?? splitAt);
-    end = Math.max(end, after?.last ?? splitAt);
-  }
-  return [Math.max(1, splitAt - Math.max(since, begin)), Math.max(1, Math.min(until, end) - splitAt)];
+  const firstOf = (all: readonly (Occurrences | undefined)[], otherwise: number): number =>
+    all.reduce((least, each) => Math.min(least, each?.first ?? Infinity), otherwise);
+  const lastOf = (all: readonly (Occurrences | undefined)[], otherwise: number): number =>
+    all.reduce((most, each) => Math.max(most, each?.last ?? 0), otherwise);
+  const [earlier, later] = [changes.map((each) => each.before), changes.map((each) => each.after)];
+  const end = Number.isFinite(before.until) ? before.until + 1 : lastOf(earlier, 0);
+  const begin = since > 0 ? since : firstOf(later, Math.min(until, lastOf(later, 0)));
+  return [
+    Math.max(1, end - Math.max(before.since, firstOf(earlier, end))),
+    Math.max(1, Math.min(until, lastOf(later, begin)) - begin),
+  ];
 }
 
 export function statusOf(
