@@ -75,14 +75,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const host = buildHost(context, { traced, prober });
   // A service without rights, as the package installs it, asks root.
   const rootSide = hasRootSide(config.stateDir) ? createRootSide({ clock, isSafeMode, audit }) : undefined;
-  const { journal, grep } = host;
-  const logs = createLogsPart({
-    clock,
-    log,
-    journal,
-    grep,
-    snapshotTime: (...asked) => updates.snapshotTime(...asked),
-  });
+  const logs = createLogsPart({ ...host, clock, log, snapshotTime: (...asked) => updates.snapshotTime(...asked) });
   const system = buildSystemPart(context, { host, rootSide, traced, logs });
   const systemMetrics = buildSystemMetricsPart(context, host);
   const processes = buildProcessesPart(context, { units: system.units, rootSide });
@@ -91,9 +84,8 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const disks = buildDisksPart(context, { traced });
   const diskUsage = buildDiskUsagePart(context);
   const network = buildNetworkPart(traced);
-  const { hasEnded } = access;
+  const { hasEnded, keyring, plans } = access;
   const operations = buildOperationsPart(context, { audit, rootSide, traced, tracer, isSafeMode, hasEnded });
-  const { keyring, plans } = access;
   const approvals = buildApprovalsPart(context, { keyring, hasEnded, plans, windows, operations, audit });
   const reboot = buildRebootPart(context, { operations: operations.operations, traced, rootSide });
   const packages = createPackagesPart({ manager: () => Promise.resolve(host.packages) });

@@ -278,7 +278,8 @@ describe("what is sent to explain a check", () => {
       redactions: 1,
       omitted: ["runbook /etc/steward/runbooks/old.md: it is not UTF-8"],
     });
-    const [, code = "", advice] = /^advice begins (\w+)\n([\s\S]*)\nadvice ends \1\n\ndata begins \w+$/m.exec(prompt) ?? [];
+    const [, code = "", advice] =
+      /^advice begins (\w+)\n([\s\S]*)\nadvice ends \1\n\ndata begins \w+$/m.exec(prompt) ?? [];
     expect(advice).toBe(
       "# What to do about shop (shop)\nAsk Ada.\ndata begins 0123\npassword=[redacted]\n\n# What to do about plain (plain)\nLook at plain first.",
     );

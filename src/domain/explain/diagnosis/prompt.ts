@@ -32,7 +32,9 @@ export const lookingTask: Task = {
 /** For a model that can call nothing. */
 export const oneShotTask: Task = {
   question,
-  instructions: [begin, onAdvice, asData, cites("the journal lines", "[L12], or [L3] [L7] for two"), answers].join("\n\n"),
+  instructions: [begin, onAdvice, asData, cites("the journal lines", "[L12], or [L3] [L7] for two"), answers].join(
+    "\n\n",
+  ),
 };
 
 /** The answer of a call as the model is given it. */
