@@ -119,7 +119,7 @@ export const ChatErrorEvent = Type.Object({ event: Type.Literal("error"), data: 
 /** An event of an answer in pieces; `done` and `error` are the last. */
 export const ChatEvent = Type.Union([ChatDeltaEvent, ChatDoneEvent, ChatErrorEvent]);
 
-const RunbooksSent = Type.Optional(
+export const RunbooksSent = Type.Optional(
   Type.Array(Type.String(), {
     description: "Ids of the runbooks that the model is given as advice, those of the administrator first.",
   }),

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { HealthCheckResult } from "./checks.ts";
-import { ChatErrorEvent, ChatMessage, TokenUsage } from "./connectors.ts";
+import { ChatErrorEvent, ChatMessage, RunbooksSent, TokenUsage } from "./connectors.ts";
 import { DryRunQuery, type Operations, Plan } from "./operation.ts";
 import { Choice, NullableInteger, NullableString, NullableTimestamp, Options, Strict } from "./schema.ts";
 
@@ -88,6 +88,7 @@ export const Diagnosis = Type.Object({
     description:
       "What of the first evidence was not sent, and why: the key lacks a scope, the size limit was reached, or it could not be read.",
   }),
+  runbooks: RunbooksSent,
   check: Type.Union([HealthCheckResult, Type.Null()], {
     description: "The result of the check that was asked about; null if none was.",
   }),
@@ -110,6 +111,7 @@ export const DiagnosisPreview = Type.Object({
   bytes: Type.Integer({ description: "Length of the messages in UTF-8." }),
   redactions: Type.Integer({ description: "Number of secrets that were redacted." }),
   omitted: Type.Array(Type.String(), { description: "What would not be sent, and why." }),
+  runbooks: RunbooksSent,
 });
 export type DiagnosisPreview = Static<typeof DiagnosisPreview>;
 

@@ -3,6 +3,7 @@ import type { Diagnosis, DiagnosisInput, DiagnosisPreview } from "#contract/diag
 import { type ChatCall, type ChatReply, ProviderFailed } from "#domain/ports/connectors.ts";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
 import { createFakeJournal, type FakeJournal } from "../fakes/journal.ts";
+import { fakeRunbook } from "../fakes/runbooks.ts";
 import { createFakeTokenLedger, type FakeTokenLedger } from "../fakes/token-ledger.ts";
 import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
 import {
@@ -91,6 +92,7 @@ const ownEntries = () => service.audit.entries.filter(({ operation }) => operati
 describe("a diagnosis", () => {
   it("has what the model found with its calls, each with the rights of the caller, and what it cites", async () => {
     const cursor = write("bind() to 0.0.0.0:80 failed");
+    service.runbooks.runbooks = [fakeRunbook("shop", { appliesTo: [{ unit: "shop*" }] })];
     script = [
       wants(["listServices", {}], ["listLogs", { unit: "shop.service", limit: 5 }]),
       wants(["getCheck", { check_id: "none" }]),
@@ -128,6 +130,7 @@ describe("a diagnosis", () => {
       stopped_by: null,
       redactions: 0,
       omitted: [],
+      runbooks: ["shop"],
       check: null,
     });
     const [first, second, third] = provider.calls;
@@ -231,6 +234,20 @@ describe("a diagnosis", () => {
 const fails = (status: number, message: string) => (): never => {
   throw new ProviderFailed(message, { failure: "refused", status, isRetryable: false });
 };
+
+describe("the runbooks of a diagnosis", () => {
+  it("go with its first evidence as advice, for a key that may read them", async () => {
+    service.runbooks.runbooks = [fakeRunbook("shop", { appliesTo: [{ unit: "shop*" }] })];
+    const { prompt, runbooks } = await previewed({ unit: "shop" });
+    expect(runbooks).toEqual(["shop"]);
+    expect(prompt).toMatch(
+      /^advice begins (\w+)\n# What to do about shop \(shop\)\nLook at shop first\.\nadvice ends \1\n\ndata /m,
+    );
+    const narrow = await previewed({ unit: "shop" }, service.key(["connectors:chat", "system:read"]));
+    expect([narrow.runbooks, narrow.prompt.includes("Look at shop first.")]).toEqual([[], false]);
+    expect(narrow.omitted).toContain("runbooks: this key lacks the scope health:read");
+  });
+});
 
 describe("the calls of a diagnosis", () => {
   it("are refused as the caller is refused, and are in the audit log as those of the model", async () => {

@@ -62,6 +62,7 @@ function previewOf(prepared: Prepared, reason: string | null, context: Context):
     ...promptOf(prepared, reason === null ? lookingTask : oneShotTask),
     tools: reason === null ? [...(context.tools()?.offered() ?? [])] : [],
     omitted: [...prepared.bundle.omitted],
+    runbooks: [...prepared.bundle.runbooks.ids],
   };
 }
 
@@ -98,6 +99,7 @@ function toDiagnosis({ bundle, topic }: Prepared, found: Findings, reason: strin
     stopped_by: stoppedBy,
     redactions: sent + redactions,
     omitted: [...bundle.omitted],
+    runbooks: [...bundle.runbooks.ids],
     check: topic.check,
   };
 }
