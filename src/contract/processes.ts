@@ -8,7 +8,7 @@ import { serviceUnitName } from "./system.ts";
 export const processSignals = ["TERM", "KILL", "HUP", "INT", "USR1", "USR2", "STOP", "CONT"] as const;
 export type ProcessSignal = (typeof processSignals)[number];
 
-export const processOrders = ["cpu", "memory", "io", "pid"] as const;
+export const processOrders = ["cpu", "memory", "io", "deleted", "pid"] as const;
 
 /** What a process can be said to do (proc_pid_stat(5)). */
 export const processStates = [
@@ -41,6 +41,18 @@ const ProcessIo = Type.Unsafe<{ read_bytes: number; written_bytes: number } | nu
     "Bytes read from and written to disks since the process started; null if unknown. The kernel shows those of other users only to root, so an installed service asks its privileged side for them, and only with `sort=io`.",
 });
 
+const ProcessDeletedFiles = Type.Unsafe<{ count: number; bytes: number; largest: string | null } | null>({
+  type: ["object", "null"],
+  properties: {
+    count: { type: "integer", description: "Number of these files." },
+    bytes: { type: "integer", description: "Disk usage of these files." },
+    largest: { type: ["string", "null"], description: "Path that the largest had; null if there is none." },
+  },
+  required: ["count", "bytes", "largest"],
+  description:
+    "Deleted files that it still has open, whose space is free only once it closes them; null if unknown. Only with `sort=deleted`, for which an installed service asks its privileged side.",
+});
+
 export const ProcessEntry = Type.Object({
   pid: Pid,
   ppid: Type.Integer({ description: "Process id of the parent; 0 if there is none." }),
@@ -59,6 +71,7 @@ export const ProcessEntry = Type.Object({
     "Command line, truncated and with secrets redacted; empty for kernel threads and processes that have ended; null if it cannot be read.",
   ),
   is_kernel_thread: Type.Boolean({ description: "Whether it is a kernel thread." }),
+  deleted_files: Type.Optional(ProcessDeletedFiles),
 });
 export type ProcessEntry = Static<typeof ProcessEntry>;
 
@@ -120,7 +133,7 @@ export const processes = {
     query: Options({
       sort: Choice(
         processOrders,
-        "Sort order, the largest value first; with `pid` the smallest number first, an order that is the same on all pages.",
+        "Sort order, the largest value first; `deleted` is the size of deleted files that are still open; with `pid` the smallest number first, an order that is the same on all pages.",
         "cpu",
       ),
       unit: Type.String({

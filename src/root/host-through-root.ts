@@ -1,7 +1,7 @@
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import type { Accounts, Logins } from "#domain/ports/accounts.ts";
 import type { HostNameChange, HostNames, TimeChange, TimeSettings } from "#domain/ports/host-settings.ts";
-import type { Processes, ProcessIo, ProcessOwners } from "#domain/ports/processes.ts";
+import type { DeletedFiles, Processes, ProcessId, ProcessOwners, SampledProcess } from "#domain/ports/processes.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { RequestRoot } from "./request.ts";
 
@@ -31,30 +31,35 @@ const ownersAgeMs = 60_000;
 
 const never = new AbortController().signal;
 
-/** How long what root has said of input and output is used: each time it starts a process. */
-const ioAgeMs = 5_000;
+/** How long what root has said of processes is used: each time it starts a process. */
+const rootAgeMs = 5_000;
 
-/** Signals, which root sends, and input and output of processes, which root sees: a service without rights can do neither to others. */
+/** Signals, which root sends, and what root sees of processes, input, output and files: a service without rights does neither of others. */
 export function processesThroughRoot(
   processes: Processes,
   request: RequestRoot,
   clock: Pick<Clock, "monotonicMs">,
 ): Processes {
-  const ioOfAll = ioThroughRoot(request, clock);
+  const ioOfAll = keptForSeconds(clock, async () => {
+    const { io } = await request("processes.io", {}, never);
+    return io.map(([pid, startTicks, readBytes, writtenBytes]) => [pid, { startTicks, readBytes, writtenBytes }]);
+  });
+  const deletedOfAll = keptForSeconds(clock, async () => {
+    const { files } = await request("processes.deleted_files", {}, never);
+    return files.map(([pid, startTicks, deleted]) => [pid, { startTicks, ...deleted }]);
+  });
   return {
     ...processes,
     async ioOfAll(wanted) {
       const [own, all] = await Promise.all([processes.io(wanted), ioOfAll()]);
-      const of = ({ pid, startTicks }: (typeof wanted)[number]): ProcessIo | undefined => {
-        const found = all.get(pid);
-        return own.get(pid) ?? (found?.startTicks === startTicks ? found : undefined);
-      };
-      return new Map(
-        wanted.flatMap((each) => {
-          const io = of(each);
-          return io === undefined ? [] : [[each.pid, io] as const];
-        }),
-      );
+      return byProcess(wanted, (each) => own.get(each.pid) ?? sameProcess(all.known, each));
+    },
+    async deletedFiles(wanted) {
+      const [own, all] = await Promise.all([processes.deletedFiles(wanted), deletedOfAll()]);
+      return byProcess(wanted, (each) => {
+        const told = sameProcess(all.known, each);
+        return own.get(each.pid) ?? told ?? (all.isAnswered ? noFiles : undefined);
+      });
     },
     async signal({ pid, startTicks }, signal) {
       await request("processes.signal", { pid, start_ticks: startTicks, signal }, never);
@@ -62,29 +67,59 @@ export function processesThroughRoot(
   };
 }
 
-type KnownIo = ReadonlyMap<number, ProcessIo & { readonly startTicks: number }>;
+const noFiles: DeletedFiles = { count: 0, bytes: 0, largest: null };
 
-/** Input and output of all processes, for all who ask within a few seconds; nothing where root cannot be asked. */
-function ioThroughRoot(request: RequestRoot, clock: Pick<Clock, "monotonicMs">): () => Promise<KnownIo> {
-  let answer: Promise<KnownIo> | undefined;
+/** What root said of a process; undefined of another one that had the number then. */
+function sameProcess<T>(
+  known: Known<T>,
+  { pid, startTicks }: ProcessId,
+): Omit<T & { startTicks: number }, "startTicks"> | undefined {
+  const found = known.get(pid);
+  if (found?.startTicks !== startTicks) return undefined;
+  const { startTicks: _, ...rest } = found;
+  return rest;
+}
+
+const byProcess = <T>(
+  wanted: readonly SampledProcess[],
+  of: (each: SampledProcess) => T | undefined,
+): ReadonlyMap<number, T> =>
+  new Map(
+    wanted.flatMap((each) => {
+      const value = of(each);
+      return value === undefined ? [] : [[each.pid, value] as const];
+    }),
+  );
+
+type Known<T> = ReadonlyMap<number, T & { readonly startTicks: number }>;
+
+interface RootAnswer<T> {
+  readonly known: Known<T>;
+  /** False where root cannot be asked. */
+  readonly isAnswered: boolean;
+}
+
+/** What root says of all processes, for all who ask within a few seconds; nothing where root cannot be asked. */
+function keptForSeconds<T>(
+  clock: Pick<Clock, "monotonicMs">,
+  read: () => Promise<readonly (readonly [pid: number, T & { readonly startTicks: number }])[]>,
+): () => Promise<RootAnswer<T>> {
+  let answer: Promise<RootAnswer<T>> | undefined;
   let askedAtMs = Number.NEGATIVE_INFINITY;
 
-  const ask = async (): Promise<KnownIo> => {
+  const ask = async (): Promise<RootAnswer<T>> => {
     try {
-      const { io } = await request("processes.io", {}, never);
-      return new Map(
-        io.map(([pid, startTicks, readBytes, writtenBytes]) => [pid, { startTicks, readBytes, writtenBytes }]),
-      );
+      return { known: new Map(await read()), isAnswered: true };
     } catch (error) {
       // What is not known is said so in the answer.
-      if (error instanceof HostUnavailable) return new Map();
+      if (error instanceof HostUnavailable) return { known: new Map(), isAnswered: false };
       answer = undefined;
       throw error;
     }
   };
 
   return () => {
-    if (answer === undefined || clock.monotonicMs() - askedAtMs > ioAgeMs) {
+    if (answer === undefined || clock.monotonicMs() - askedAtMs > rootAgeMs) {
       askedAtMs = clock.monotonicMs();
       answer = ask();
     }

@@ -21,6 +21,7 @@ import type {
   TransactionResult,
 } from "#domain/ports/packages.ts";
 import type { PluginEnd } from "#domain/ports/plugins.ts";
+import type { DeletedFiles } from "#domain/ports/processes.ts";
 import type { RebootSchedule } from "#domain/ports/reboots.ts";
 import type { FileComparison, SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { UnitFileChange } from "#domain/ports/units.ts";
@@ -171,6 +172,8 @@ export const rootTasks = {
   "processes.owners": { effect: "read", input: Nothing },
   /** Their input and output, which the kernel shows to their own users and to root. */
   "processes.io": { effect: "read", input: Nothing },
+  /** Deleted files that they have open, which the kernel shows to the same. */
+  "processes.deleted_files": { effect: "read", input: Nothing },
   "packages.refresh": { effect: "write", input: Nothing, timeoutMs: 15 * minuteMs },
   /** Of installed packages, whether they are kept at their version. */
   "packages.hold": {
@@ -282,6 +285,10 @@ interface Outputs {
   "processes.io": {
     /** Without threads of the kernel. */
     readonly io: readonly (readonly [pid: number, startTicks: number, readBytes: number, writtenBytes: number])[];
+  };
+  "processes.deleted_files": {
+    /** Of processes that have any. */
+    readonly files: readonly (readonly [pid: number, startTicks: number, files: DeletedFiles])[];
   };
   "packages.hold": TransactionResult;
   "packages.restart_needs": Awaited<ReturnType<PackageManager["restartNeeds"]>>;

@@ -114,6 +114,28 @@ it("restart needs through root are not lost for others with a client that goes a
   expect(await other).toMatchObject({ requiresReboot: true });
 });
 
+it("deleted files through root are those of the same process, none where root names none, and unknown without root", async () => {
+  const clock = createFakeClock();
+  const own = { count: 1, bytes: 1, largest: "/srv/own" };
+  const others = { count: 2, bytes: 9, largest: "/srv/spool" };
+  const processes = createFakeProcesses([fakeProcess(7, { deletedFiles: own }), fakeProcess(8), fakeProcess(9)]);
+  const { processes: all } = await processes.sample();
+  // What has the number of 9 now started later.
+  const files = [
+    [8, 800, others],
+    [9, 901, others],
+  ];
+  const { request } = asker({ "processes.deleted_files": { files } });
+  expect([...(await processesThroughRoot(processes, request, clock).deletedFiles(all))]).toEqual([
+    [7, own],
+    [8, others],
+    [9, { count: 0, bytes: 0, largest: null }],
+  ]);
+  const away: RequestRoot = () =>
+    Promise.reject(new HostUnavailable("no answer", { missing: "root", retryable: true }));
+  expect([...(await processesThroughRoot(processes, away, clock).deletedFiles(all))]).toEqual([[7, own]]);
+});
+
 it("process I/O through root is cached for seconds, and partial without root", async () => {
   const clock = createFakeClock();
   const processes = createFakeProcesses([
@@ -132,7 +154,7 @@ it("process I/O through root is cached for seconds, and partial without root", a
   const through = processesThroughRoot(processes, request, clock);
   const found = [
     [7, { readBytes: 1, writtenBytes: 2 }],
-    [8, { startTicks: 800, readBytes: 3, writtenBytes: 4 }],
+    [8, { readBytes: 3, writtenBytes: 4 }],
   ];
   const both = await Promise.all([through.ioOfAll(all), through.ioOfAll(all)]);
   expect(both.map((each) => [...each])).toEqual([found, found]);

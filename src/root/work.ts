@@ -8,7 +8,7 @@ import { createLogins } from "#adapters/logins/index.ts";
 import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createStaleCode } from "#adapters/packages/common/stale-code.ts";
 import { createPluginSandbox, openConfirmedPlugins } from "#adapters/plugins/index.ts";
-import { createProcesses, readAllIo, readOwners } from "#adapters/procfs/processes.ts";
+import { createProcesses, readAllDeletedFiles, readAllIo, readOwners } from "#adapters/procfs/processes.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
 import { createTimeSettings } from "#adapters/timedate/settings.ts";
@@ -200,6 +200,10 @@ function processWork({ config }: WorkParts): WorkOf<"processes"> {
           ([{ pid, startTicks }, { readBytes, writtenBytes }]) => [pid, startTicks, readBytes, writtenBytes] as const,
         ),
       };
+    },
+    async "processes.deleted_files"() {
+      const found = await readAllDeletedFiles();
+      return { files: [...found].map(([{ pid, startTicks }, files]) => [pid, startTicks, files] as const) };
     },
   };
 }

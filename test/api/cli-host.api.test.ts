@@ -20,7 +20,12 @@ const job: KindUnit = {
 const mebi = 1024 * 1024;
 const hidden = [
   fakeProcess(10, { name: "web", unit: "job.service", cpuPercent: 12.34, memoryBytes: 5 * mebi }),
-  fakeProcess(11, { name: "writer", command: "writer \u001b[2J", ioForRoot: { readBytes: 0, writtenBytes: mebi } }),
+  fakeProcess(11, {
+    name: "writer",
+    command: "writer \u001b[2J",
+    ioForRoot: { readBytes: 0, writtenBytes: mebi },
+    deletedFiles: { count: 2, bytes: mebi, largest: "/srv/spool" },
+  }),
 ];
 
 let service: TestService;
@@ -100,6 +105,8 @@ describe("steward processes", () => {
       /^PID +USER +CPU % +MEMORY +UNIT +COMMAND +STATE +SINCE\n10 +root +12\.3 +5\.0 MiB +job\.service/,
     );
     expect(out).not.toContain("\u001b");
+    const holding = await steward("processes --sort deleted");
+    expect(holding.out).toMatch(/DELETED BUT OPEN.*\n11 +root +0\.0 +1\.0 MiB +1\.0 MiB in 2 files /);
     const busy = await steward("processes --sort io");
     expect(busy.out).toMatch(/DISK I\/O.*\n11 +root +0\.0 +1\.0 MiB +1\.0 MiB /);
     expect(busy.err).toMatch(/^steward: the input and output of some processes is not known: .* could not be asked/);

@@ -84,6 +84,16 @@ describe("the processes of the host", () => {
     expect(await pids("?sort=io", service.key(["processes:read:nginx"]))).toEqual([11, 10]);
   });
 
+  it("are listed by deleted files that they have open, which are told then alone", async () => {
+    const deletedFiles = { count: 2, bytes: 4096, largest: "/srv/spool" };
+    processes.put(fakeProcess(11, { unit: "nginx.service", deletedFiles }));
+    const holding = await list("?sort=deleted&limit=1");
+    expect(holding).toMatchObject({ notes: [], processes: [{ pid: 11, deleted_files: deletedFiles }] });
+    const all = await list("?sort=deleted&limit=2");
+    expect([all.processes[1]?.deleted_files, all.notes]).toEqual([null, [expect.stringContaining("deleted files")]]);
+    expect(await pids("?sort=deleted", service.key(["processes:read:nginx"]))).toEqual([11, 10]);
+  });
+
   it("are filtered by unit, user and pid", async () => {
     expect(await pids("?unit=nginx")).toEqual([11, 10]);
     expect(await pids("?unit=postgresql*")).toEqual([12]);

@@ -1,5 +1,6 @@
 import type { ProcessSignal } from "#contract/processes.ts";
 import {
+  type DeletedFiles,
   type Process,
   type Processes,
   ProcessGone,
@@ -14,6 +15,8 @@ export interface FakeProcess extends Process, SampledProcess {
   readonly io?: ProcessIo;
   /** What root sees of it. */
   readonly ioForRoot?: ProcessIo;
+  /** Undefined where nobody may look. */
+  readonly deletedFiles?: DeletedFiles;
   /** What it does when it gets a signal; ends unless said. */
   readonly onSignal?: "ends" | "goes on" | "is forbidden";
 }
@@ -79,6 +82,7 @@ export function createFakeProcesses(given: readonly FakeProcess[] = []): FakePro
     read: (pid) => Promise.resolve(all.get(pid)),
     io: (processes) => ofEach(processes, ({ io }) => io),
     ioOfAll: (processes) => ofEach(processes, ({ io, ioForRoot = io }) => ioForRoot),
+    deletedFiles: (processes) => ofEach(processes, ({ deletedFiles }) => deletedFiles),
     commands: (processes) =>
       ofEach(processes, ({ command, name, isKernelThread }) => (isKernelThread ? "" : (command ?? `/usr/bin/${name}`))),
     async signal({ pid, startTicks }, signal) {

@@ -4,7 +4,7 @@ import { closeSync, mkdirSync, readdirSync, readlinkSync, rmSync, writeFileSync 
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
-import { createProcesses, readOwners } from "#adapters/procfs/processes.ts";
+import { createProcesses, readAllDeletedFiles, readOwners } from "#adapters/procfs/processes.ts";
 import { ProcessGone } from "#domain/ports/processes.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { fakeProcess } from "../fakes/processes.ts";
@@ -40,6 +40,31 @@ describe("processes of this machine", () => {
     expect(read).toMatchObject({ pid, startTicks: sampled?.startTicks, startedAt: sampled?.startedAt });
     expect(await processes.commands([read ?? fakeProcess(1)])).toEqual(new Map([[pid, "sleep 1000"]]));
     expect(await processes.read(4_194_304)).toBeUndefined();
+  });
+
+  it("have deleted files open, each once, without memory, pipes and files that are called so", async () => {
+    const dir = directoryWith();
+    const program = `
+import os, sys, time
+spool = open("${dir}/spool", "wb")
+spool.write(bytes(20000))
+spool.flush()
+os.dup(spool.fileno())
+os.unlink("${dir}/spool")
+kept = open("${dir}/kept (deleted)", "wb")
+memory = os.memfd_create("memory")
+print("ready", flush=True)
+time.sleep(1000)
+`;
+    const child = spawn("python3", ["-c", program], { stdio: ["ignore", "pipe", "inherit"] });
+    children.push(child);
+    await once(child.stdout, "data");
+    const wanted = [fakeProcess(child.pid ?? 0), fakeProcess(4_194_304)];
+    const found = await processes.deletedFiles(wanted);
+    expect([...found]).toEqual([[child.pid, { count: 1, bytes: expect.any(Number), largest: join(dir, "spool") }]]);
+    expect(found.get(child.pid ?? 0)?.bytes).toBeGreaterThanOrEqual(20_000);
+    const all = await readAllDeletedFiles();
+    expect([...all].find(([{ pid }]) => pid === child.pid)?.[1]).toEqual(found.get(child.pid ?? 0));
   });
 
   it("get signals, each the one that was meant", async () => {

@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ProcessSignal } from "#contract/processes.ts";
 import { unitOfProcess } from "#domain/common/control-group.ts";
 import {
+  type DeletedFiles,
   type Process,
   type Processes,
   ProcessGone,
@@ -18,6 +19,7 @@ import {
 } from "#domain/ports/processes.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errnoCode, isProcessGone, isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
+import { readDeletedFiles } from "./deleted-files.ts";
 import { createCommandReader } from "./process-commands.ts";
 import { type ProcessStat, parseAuxiliary, parseIo, parseProcessStat, processState } from "./process-stat.ts";
 import { createUserNames, type UserNames } from "./user-names.ts";
@@ -130,6 +132,18 @@ export async function readAllIo(procDir = "/proc"): Promise<ReadonlyMap<ProcessI
   );
 }
 
+/** Deleted files that processes have open, as this process sees them; of those that have any. */
+export async function readAllDeletedFiles(procDir = "/proc"): Promise<ReadonlyMap<ProcessId, DeletedFiles>> {
+  const looks = await takeLooks(procDir);
+  const found = await readDeletedFiles(procDir, looks);
+  return new Map(
+    looks.flatMap(({ pid, startTicks }) => {
+      const files = found.get(pid);
+      return files === undefined || files.count === 0 ? [] : [[{ pid, startTicks }, files] as const];
+    }),
+  );
+}
+
 /** Since when the host is up: epoch seconds, which a clock that is set moves. */
 const bootSeconds = (procDir: string): number =>
   Number(/^btime (\d+)$/m.exec(readFileSync(join(procDir, "stat"), "utf8"))?.[1] ?? 0);
@@ -222,6 +236,7 @@ export function createProcesses(ports: {
     users: async (processes) => usersOf(processes, await uids.of(processes), names, owners),
     io: (processes) => ownIo(procDir, processes, { uids, names }),
     ioOfAll: (processes) => ownIo(procDir, processes, { uids, names }),
+    deletedFiles: (processes) => readDeletedFiles(procDir, processes),
     commands: (processes) => commands.read(processes),
     signal: (id, signal) =>
       new Promise((resolve) => {

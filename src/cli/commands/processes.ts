@@ -2,7 +2,7 @@ import { InvalidArgumentError } from "commander";
 import type { Answer } from "#client/index.ts";
 import { processListLimit } from "#contract/limits.ts";
 import { type ProcessSignal, processOrders, processSignals } from "#contract/processes.ts";
-import { countedOf, formatBytes } from "#kernel/text.ts";
+import { counted, countedOf, formatBytes } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import { type Command, integer, NamedOption } from "../core/command.ts";
@@ -26,18 +26,22 @@ interface ListOptions {
 
 const ioOf = ({ io }: Process): string => (io === null ? "" : formatBytes(io.read_bytes + io.written_bytes));
 
+const deletedOf = ({ deleted_files: files }: Process): string =>
+  files === null || files === undefined ? "" : `${formatBytes(files.bytes)} in ${counted(files.count, "file")}`;
+
 interface Shown {
-  readonly showsIo: boolean;
+  readonly sort: ListOptions["sort"];
   readonly now: number;
 }
 
-function printProcesses(io: Io, { processes, total, notes }: ProcessList, { showsIo, now }: Shown): void {
+function printProcesses(io: Io, { processes, total, notes }: ProcessList, { sort, now }: Shown): void {
   printTable(io, processes, {
     pid: ({ pid }) => pid,
     user: ({ user }) => user ?? "?",
     "cpu %": ({ cpu_percent: percent }) => percent.toFixed(1),
     memory: ({ memory_bytes: bytes }) => formatBytes(bytes),
-    ...(showsIo && { "disk i/o": ioOf }),
+    ...(sort === "io" && { "disk i/o": ioOf }),
+    ...(sort === "deleted" && { "deleted but open": deletedOf }),
     unit: ({ unit }) => unit ?? "",
     command: commandOf,
     state: ({ state }) => state,
@@ -75,7 +79,7 @@ export function addProcessesCommands(program: Command, ports: CommandPorts): voi
   answerCommand(ports, list, {
     ask: (client, { sort, unit, user, pid, full, limit }: ListOptions) =>
       client.listProcesses({ query: { sort, limit, ...defined({ unit, user, pid, full_command: full }) } }),
-    print: (io, answer) => printProcesses(io, answer, { showsIo: list.opts<ListOptions>().sort === "io", now: now() }),
+    print: (io, answer) => printProcesses(io, answer, { sort: list.opts<ListOptions>().sort, now: now() }),
   });
   addSignalCommand(processes, ports);
 }

@@ -16,6 +16,24 @@ const by = (sort: "cpu" | "memory"): Surrounding["read"] =>
     return { lines: processes.map(lineOf) };
   };
 
+/** What no directory has and yet takes room. */
+export const deletedFiles: Surrounding = {
+  title: "Deleted files that are still open",
+  scope: "processes:read",
+  concerns: ({ check_id: id }) => id === "disk_space",
+  async read(reads, _, context) {
+    const query = { sort: "deleted", limit: few.processes };
+    const { processes } = await ask(reads, "listProcesses", query, context);
+    const lines = processes.flatMap(({ pid, name, unit, deleted_files: files }) => {
+      if (files === null || files === undefined || files.bytes === 0) return [];
+      const rest = files.count === 1 ? "" : ` and ${files.count - 1} more`;
+      return [`${name}[${pid}] of ${unit ?? "no unit"}: ${formatBytes(files.bytes)}, ${files.largest}${rest}`];
+    });
+    const isUnknown = processes.some((each) => each.deleted_files === null && !each.is_kernel_thread);
+    return { lines: isUnknown ? [...lines, "those of some processes are not known"] : lines };
+  },
+};
+
 /** Those that still run: another process may have the number by now. */
 async function stillRunning(
   reads: Reads,

@@ -115,7 +115,24 @@ describe("what stands around a finding", () => {
     });
   });
 
-  it("of a full disk are the directories and files that take most of the fullest file system, and what was written lately", async () => {
+  it("of a full disk are processes that have deleted files open, and that those of some are not known", async () => {
+    const [holds, none, unknown] = [
+      { count: 3, bytes: 2 ** 30, largest: "/srv/spool" },
+      { count: 0, bytes: 0, largest: null },
+      null,
+    ];
+    const processes = [holds, none, unknown].map((files) => ({
+      ...java,
+      is_kernel_thread: false,
+      deleted_files: files,
+    }));
+    expect(await read(finding("disk_space", { path: "/srv" }), /Deleted/, { listProcesses: { processes } })).toEqual({
+      asked: [{ sort: "deleted", limit: 8 }],
+      lines: ["java[7] of shop.service: 1.0 GiB, /srv/spool and 2 more", "those of some processes are not known"],
+    });
+  });
+
+  it("of a full disk are the the directories and files that take most of the fullest file system, and what was written lately", async () => {
     expect(await read(finding("disk_space", { path: "/srv" }), /room/)).toEqual({
       asked: [{ path: "/srv", depth: 4, limit: 12, sort: "bytes" }],
       lines: [

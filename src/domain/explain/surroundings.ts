@@ -1,6 +1,6 @@
 import type { PackageHistory } from "#contract/packages.ts";
 import { formatBytes } from "#kernel/text.ts";
-import { busiestProcesses, largestProcesses, processesNamed } from "./processes-around.ts";
+import { busiestProcesses, deletedFiles, largestProcesses, processesNamed } from "./processes-around.ts";
 import { ask, type Surrounding } from "./reads.ts";
 import { inodesTaken, roomTaken } from "./room-around.ts";
 import { changedUnits, listeners } from "./units-around.ts";
@@ -50,6 +50,7 @@ export const surroundings: readonly Surrounding[] = [
   busiestProcesses,
   largestProcesses,
   roomTaken,
+  deletedFiles,
   inodesTaken,
   {
     title: "Units with most entries in the journal",

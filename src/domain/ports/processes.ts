@@ -50,6 +50,14 @@ export interface ProcessIo {
   readonly writtenBytes: number;
 }
 
+/** Deleted files that a process has open: what they take is free once it closes them. */
+export interface DeletedFiles {
+  readonly count: number;
+  readonly bytes: number;
+  /** Path that the largest had; null without any. */
+  readonly largest: string | null;
+}
+
 /** The processes of the host. One that ends while it is looked at is left out. */
 export interface Processes {
   /** The newest sample, at most a second old and the same for all callers, compared with the one before it. */
@@ -64,6 +72,8 @@ export interface Processes {
   readonly io: (processes: readonly SampledProcess[]) => Promise<ReadonlyMap<number, ProcessIo>>;
   /** The same with that of others, a few seconds old, where root can be asked. Dear: it may start a process of root. */
   readonly ioOfAll: (processes: readonly SampledProcess[]) => Promise<ReadonlyMap<number, ProcessIo>>;
+  /** With those of others, a few seconds old, where root can be asked. Dear: it may start a process of root. */
+  readonly deletedFiles: (processes: readonly SampledProcess[]) => Promise<ReadonlyMap<number, DeletedFiles>>;
   /** Command lines by process id, their words with spaces between; cut at 32 KiB. Without those that cannot be read in time. */
   readonly commands: (
     processes: readonly Pick<Process, keyof ProcessId | "isKernelThread">[],

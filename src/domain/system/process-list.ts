@@ -2,7 +2,7 @@ import type { Context, Handlers } from "#contract/operation.ts";
 import type { ProcessEntry, ProcessList, ProcessUnit, processes } from "#contract/processes.ts";
 import { cursorBehind, pageStart } from "#domain/common/page.ts";
 import { redact } from "#domain/common/redact.ts";
-import type { Process, Processes, ProcessIo, SampledProcess } from "#domain/ports/processes.ts";
+import type { DeletedFiles, Process, Processes, ProcessIo, SampledProcess } from "#domain/ports/processes.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { clipText } from "#kernel/text.ts";
 import {
@@ -46,16 +46,23 @@ function sumsByUnit(
     .map((sum) => ({ ...sum, cpu_percent: round(sum.cpu_percent) }));
 }
 
+/** What is asked of root, for all processes that are ordered by it. */
+interface Dear {
+  readonly io: ReadonlyMap<number, ProcessIo>;
+  readonly deleted: ReadonlyMap<number, DeletedFiles>;
+}
+
 const bytesOf = (io: ProcessIo | undefined): number => (io === undefined ? -1 : io.readBytes + io.writtenBytes);
 
 function sorted(
   found: readonly SampledProcess[],
   order: NonNullable<Query["sort"]>,
-  io: ReadonlyMap<number, ProcessIo>,
+  { io, deleted }: Dear,
 ): readonly SampledProcess[] {
   if (order === "pid") return found.toSorted((a, b) => a.pid - b.pid);
   const value = (process: SampledProcess): number => {
     if (order === "io") return bytesOf(io.get(process.pid));
+    if (order === "deleted") return deleted.get(process.pid)?.bytes ?? -1;
     return order === "memory" ? process.memoryBytes : process.cpuPercent;
   };
   const rank = ({ memoryBytes }: SampledProcess): number => memoryBytes;
@@ -88,6 +95,8 @@ const hiddenNote =
   "processes of other users are hidden from this service (ProtectProc= of its unit, or the mount option hidepid= of /proc)";
 const ioNote =
   "the input and output of some processes is not known: the kernel shows it to their own user and to root, who could not be asked or was asked before they started";
+const deletedNote =
+  "deleted files that some processes have open are not known: the kernel shows them to their own user and to root, who could not be asked";
 const userNote = "users of some processes are hidden from this service, which runs in a user namespace of its own";
 const commandNote = "some command lines could not be read";
 
@@ -124,21 +133,30 @@ function createProcessList(ports: { readonly processes: Processes; readonly righ
       throw rights.lackOf(caller, "processes:commands");
     const sample = await processes.sample();
     const { found, unitOf } = await select(sample.processes, query, caller);
-    const ioOfAll = sort === "io" ? await processes.ioOfAll(found) : new Map<number, ProcessIo>();
-    const ordered = sorted(found, sort, ioOfAll);
+    const dear: Dear = {
+      io: sort === "io" ? await processes.ioOfAll(found) : new Map(),
+      deleted: sort === "deleted" ? await processes.deletedFiles(found) : new Map(),
+    };
+    const ordered = sorted(found, sort, dear);
     const start = pageStart(ordered, cursor, processKey);
     const { shown, ended } = await complete(ordered.slice(start), limit);
     const last = start + shown.length + ended - 1;
     const next = last + 1 < ordered.length ? ordered[last] : undefined;
-    const io = sort === "io" ? ioOfAll : await processes.io(shown);
+    const io = sort === "io" ? dear.io : await processes.io(shown);
     const commands = await processes.commands(shown);
     const isFull = ({ unit }: Process): boolean => wantsFull && mayUse(rights, caller, "processes:commands", unit);
-    const entries = shown.map((each) => toEntry(each, io.get(each.pid), commands.get(each.pid), isFull(each)));
+    const entries = shown.map((each) => ({
+      ...toEntry(each, io.get(each.pid), commands.get(each.pid), isFull(each)),
+      ...(sort === "deleted" && { deleted_files: dear.deleted.get(each.pid) ?? null }),
+    }));
     // Secrets may have been shown.
     if (wantsFull) touched({ full_command: "true", ...(query.unit !== undefined && { unit: query.unit }) });
     const notes = [
       ...(sample.hidesOthers ? [hiddenNote] : []),
       ...(sort === "io" && entries.some((entry) => entry.io === null && !entry.is_kernel_thread) ? [ioNote] : []),
+      ...(sort === "deleted" && entries.some((entry) => entry.deleted_files === null && !entry.is_kernel_thread)
+        ? [deletedNote]
+        : []),
       ...(entries.some(({ user }) => user === null) ? [userNote] : []),
       ...(entries.some(({ command }) => command === null) ? [commandNote] : []),
     ];

@@ -53,6 +53,13 @@ export const seen = (session: Session, name: string): Promise<void> =>
     expect(processes.map((process) => process.name)).toContain(name);
   });
 
+/** Waits until a process uses most, as the service sees it: what it asks of root is as old as some seconds. */
+export const leads = (session: Session, name: string, sort: "cpu" | "memory" | "deleted"): Promise<void> =>
+  eventually(async () => {
+    const { processes } = await session.api.listProcesses({ query: { sort, limit: 1 } });
+    expect(processes.map((process) => process.name)).toEqual([name]);
+  });
+
 export const stop =
   (...units: readonly string[]) =>
   async (session: Session): Promise<void> => {

@@ -1,9 +1,7 @@
-import { expect } from "vitest";
 import { runCommand } from "../../commands.ts";
 import { withControlGroup } from "../control-group.ts";
-import { eventually } from "../eventually.ts";
 import { recordKernelLines } from "../journal.ts";
-import { type Fault, seen, start, stop, writeDaemon } from "./fault.ts";
+import { type Fault, leads, seen, start, stop, writeDaemon } from "./fault.ts";
 
 const megabyte = 2 ** 20;
 const takesMemory = "import time\nheld = bytearray(600 << 20)\ntime.sleep(10000)\n";
@@ -44,7 +42,7 @@ export const processFaults: readonly Fault[] = [
     async provoke(session) {
       await writeDaemon(session, "reporter", takesMemory);
       await start(session, "reporter.service");
-      await seen(session, "reporter");
+      await leads(session, "reporter", "memory");
     },
     mend: stop("reporter.service"),
   },
@@ -58,10 +56,7 @@ export const processFaults: readonly Fault[] = [
     async provoke(session) {
       await writeDaemon(session, "indexer", takesProcessor, ["Nice=10"]);
       await start(session, "indexer.service");
-      await eventually(async () => {
-        const { processes } = await session.api.listProcesses({ query: { sort: "cpu", limit: 1 } });
-        expect(processes.map(({ name }) => name)).toEqual(["indexer"]);
-      });
+      await leads(session, "indexer", "cpu");
     },
     mend: stop("indexer.service"),
   },

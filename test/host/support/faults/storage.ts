@@ -3,7 +3,7 @@ import { eventually } from "../eventually.ts";
 import { recordKernelLines } from "../journal.ts";
 import type { Session } from "../session.ts";
 import { createSmallDisk, kernelLinesAbout, lastKernelLineAt, type SmallDisk } from "../small-disk.ts";
-import { type Fault, start, stop, writeDaemon } from "./fault.ts";
+import { type Fault, leads, start, stop, writeDaemon } from "./fault.ts";
 
 /** A fault on a small disk of its own, mounted at `path`. */
 function onSmallDisk(
@@ -34,6 +34,19 @@ const few = ["mkfs.ext4", "-q", "-m", "0", "-I", "256", "-N", "512"];
 const beside = (path: string, count: number, kilobytes: number): string =>
   `for n in $(seq ${count}); do mkdir -p ${path}/archive/$n && head -c ${kilobytes}k /dev/zero > ${path}/archive/$n/pictures; done`;
 
+const keepsDeleted = `
+import os, time
+with open("/srv/export/spool.tmp", "wb") as spool:
+    os.unlink("/srv/export/spool.tmp")
+    try:
+        while True:
+            spool.write(bytes(1 << 20))
+            spool.flush()
+    except OSError:
+        pass
+    print("spooled", flush=True)
+    time.sleep(10000)
+`;
 const writesLog = `
 import time
 with open("/srv/shop/log/trace.log", "ab") as log:
@@ -67,6 +80,25 @@ export const storageFaults: readonly Fault[] = [
         await start(session, "shopd.service");
       },
       mend: stop("shopd.service"),
+    },
+  ),
+  onSmallDisk(
+    { path: "/srv/export", megabytes: 32 },
+    {
+      name: "disk-filled-by-a-deleted-file",
+      what: "a process keeps writing to a file that has been deleted",
+      check: "disk_space",
+      found: /^\/srv\/export is \d/,
+      cause: "the process exporter and its file /srv/export/spool.tmp",
+      evidence: {
+        "Deleted files that are still open": /exporter\[\d+\] of exporter\.service.*\/srv\/export\/spool\.tmp/,
+      },
+      async provoke(session) {
+        await writeDaemon(session, "exporter", keepsDeleted);
+        await start(session, "exporter.service");
+        await leads(session, "exporter", "deleted");
+      },
+      mend: stop("exporter.service"),
     },
   ),
   onSmallDisk(
