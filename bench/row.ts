@@ -2,7 +2,7 @@ import type { Goal, Measure, Pair, RatioKind, Summary } from "./harness.ts";
 import { alternate, meets, summarise } from "./harness.ts";
 
 /** What a figure is counted in. */
-export type Unit = "req/s" | "frames/s" | "ms" | "KiB" | "MiB" | "% of a core" | "times";
+export type Unit = "req/s" | "frames/s" | "ms" | "KiB" | "MiB" | "%" | "% of a core" | "times";
 
 /** One line of the table that was measured. */
 export interface MeasuredLine {

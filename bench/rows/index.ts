@@ -10,6 +10,7 @@ import { healthTraced } from "./health-traced.ts";
 import { healthUnderGrep } from "./health-under-grep.ts";
 import { idle } from "./idle.ts";
 import { info } from "./info.ts";
+import { logsAccuracy } from "./logs-accuracy.ts";
 import { logsAttack } from "./logs-attack.ts";
 import { logsClients } from "./logs-clients.ts";
 import { logsCompressed } from "./logs-compressed.ts";
@@ -52,6 +53,7 @@ export const rows: readonly Row[] = [
   logsExplored,
   logsExport,
   logsTemplates,
+  logsAccuracy,
   logsGrowth,
   logsIdle,
   logsFiles,
