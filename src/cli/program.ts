@@ -3,6 +3,7 @@ import { addLoginsCommand, addUsersCommand } from "./commands/accounts.ts";
 import { addAlertsCommands, addNotifyCommands } from "./commands/alerts.ts";
 import { addApiCommands } from "./commands/api.ts";
 import { addApprovalsCommands } from "./commands/approvals.ts";
+import { addAskCommand } from "./commands/ask.ts";
 import { addAuditCommands } from "./commands/audit.ts";
 import { addChatCommand } from "./commands/chat.ts";
 import { addCheckCommand } from "./commands/check.ts";
@@ -118,6 +119,7 @@ export function createProgram(ports: CommandPorts, options: ProgramOptions): Com
   addOperationsCommands(program, ports);
 
   program.commandsGroup("Language models:");
+  addAskCommand(program, ports);
   addChatCommand(program, ports);
   addMcpCommands(program, ports);
   addExplainCommand(program, ports);

@@ -1,6 +1,6 @@
 import { apiBase } from "#contract/limits.ts";
 import { isRecord } from "#kernel/values.ts";
-import { eventsIn } from "./chat.ts";
+import { eventsIn } from "./events.ts";
 import { addressOf } from "./http.ts";
 import { toApiError } from "./index.ts";
 

@@ -57,8 +57,10 @@ it("the command lines of these tests are of every command", () => {
 describe("text for terminals in an answer", () => {
   const answers = {
     answers: ({ method, url }: { method: string; url: string }) => {
-      const [, operation] = rowOf(method, url) ?? [];
-      return operation && httpAnswer(JSON.stringify(answerTo({ query: url, operation, text: terminalText })));
+      const [name, operation] = rowOf(method, url) ?? [];
+      const answer = operation && JSON.stringify(answerTo({ query: url, operation, text: terminalText }));
+      const isEvent = name === "diagnose" && !url.includes("preview=true");
+      return answer && httpAnswer(isEvent ? `event: done\ndata: ${answer}\n\n` : answer);
     },
     errors: () => {
       const error = { code: "CONFLICT", message: terminalText, details: { [terminalText]: terminalText } };

@@ -4,6 +4,7 @@ import { parseJson, readAnswer } from "#client/answer.ts";
 import type { LongOperationName } from "#client/index.ts";
 import { request } from "#client/index.ts";
 import { deprecationText } from "#contract/deprecation.ts";
+import type { DiagnosisProposal } from "#contract/diagnosis.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
@@ -14,6 +15,7 @@ import { withPlan } from "../core/connect.ts";
 import { finishBy, runLong } from "../core/operation-follow.ts";
 import { asPlan, carryOutPlan, isWanted, printPlan } from "../core/plan.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
+import { quoted } from "../core/service.ts";
 import { patientFetch } from "../core/transport.ts";
 import { exitCode, oneLine, printJson, severalLines } from "../output/output.ts";
 import { printBytes } from "../output/print.ts";
@@ -117,6 +119,28 @@ function optionsOf(member: Member): readonly Option[] {
 const optionKey = ({ word }: Member): string => word.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 type Input = Record<"params" | "query" | "body", Record<string, unknown>>;
+
+function wordsOf({ word, schema }: Member, value: unknown): readonly string[] {
+  if (value === undefined || value === null || value === schema["default"]) return [];
+  if (typeof value === "boolean") return [value ? `--${word}` : `--no-${word}`];
+  return [value].flat().map((each) => `--${word}=${typeof each === "string" ? each : JSON.stringify(each)}`);
+}
+
+/** The words behind `api` of the command line that makes a call, quoted for a shell. */
+export function apiWords({ operation: name, arguments: given }: DiagnosisProposal): string {
+  const row: Operation | undefined = Object.entries<Operation>(operations).find(([each]) => each === name)?.[1];
+  const { params, query, body } = given;
+  const memberOf = (part: unknown, member: Member): unknown => (isRecord(part) ? part[member.name] : undefined);
+  const members = row === undefined ? [] : membersOf(row);
+  const inQuery = members
+    .filter(({ part }) => part === "query")
+    .flatMap((member) => wordsOf(member, memberOf(query, member)));
+  const inPath = members.filter(({ part }) => part === "params").map((member) => String(memberOf(params, member)));
+  const data = isRecord(body) ? ["--data", JSON.stringify(body)] : [];
+  // A name may begin with a dash.
+  const separator = inPath.some((word) => word.startsWith("-")) ? ["--"] : [];
+  return [kebab(name), ...inQuery, ...data, ...separator, ...inPath].map(quoted).join(" ");
+}
 type Options = Readonly<Record<string, unknown>>;
 
 async function readData({ local }: CommandPorts, data: string): Promise<Record<string, unknown>> {

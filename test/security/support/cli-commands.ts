@@ -24,6 +24,7 @@ export const withoutService: readonly string[] = [
 
 /** Words besides the arguments that a command cannot do without, or that keep it from asking a person. */
 const moreWords: Readonly<Record<string, readonly string[]>> = {
+  ask: ["why"],
   chat: ["hello"],
   "operations watch": ["x"],
   "operations cancel": ["--yes"],
@@ -94,6 +95,7 @@ const furtherForms: readonly (readonly string[])[] = [
   ["logs", "-o", "cat"],
   ["logs", "-o", "json"],
   ["explain", "x", "--preview"],
+  ["ask", "why", "--preview"],
   ["updates", "apply", "--dry-run"],
   ["chat", "--attach-logs", "x", "hello"],
   ["x", "word"],
