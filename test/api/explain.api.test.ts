@@ -3,6 +3,7 @@ import type { Explanation, ExplanationPreview } from "#contract/connectors.ts";
 import type { Outcome } from "#domain/health/check.ts";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
 import { createFakeJournal, type FakeEntry, type FakeJournal } from "../fakes/journal.ts";
+import { fakeProcess } from "../fakes/processes.ts";
 import { fakeRunbook } from "../fakes/runbooks.ts";
 import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
 import { errorWith, send, startTestService, type TestReply, type TestService } from "./harness.ts";
@@ -308,6 +309,34 @@ describe("what is sent to explain a check", () => {
       expect.stringMatching(/^journal entries: they cannot be read \(.+\)$/),
     ]);
     expect((await explain()).status).toBe(200);
+  });
+
+  it("has the processes that the check names, and the journal of their units, of those that the key may see", async () => {
+    service.checks.plain.finds = () =>
+      Promise.resolve({
+        ...failing,
+        message: "",
+        details: {
+          processes: [
+            { pid: 7, name: "java" },
+            { pid: 8, name: "gone" },
+          ],
+        },
+      });
+    service.processes.put(fakeProcess(7, { name: "java", unit: "other.service" }));
+    service.processes.put(fakeProcess(8, { name: "another", unit: "secret.service" }));
+    write([{ message: "too many open files", unit: "other.service", priority: 6 }]);
+    const named = ({ prompt }: { prompt: string }) =>
+      /## Processes that the check names\n([^#]*)/.exec(prompt)?.[1]?.trim();
+    const all = await previewed();
+    expect(named(all)).toMatch(/^java\[7\] of other\.service as root: sleeping, 0 % processor, 1\.0 MiB$/);
+    expect(linesOf(all.prompt)).toEqual([expect.stringContaining("too many open files")]);
+    expect(all.prompt).toContain("other.service: inactive (dead)");
+    const narrowed = service.key(["connectors:chat", "health:read", "processes:read:shop", "logs:read"]);
+    const shop = await previewed(undefined, narrowed);
+    expect([named(shop), linesOf(shop.prompt)]).toEqual(["(none)", []]);
+    const without = await previewed(undefined, service.key(["connectors:chat", "health:read"]));
+    expect(without.omitted).toContain("processes that the check names: this key lacks the scope processes:read");
   });
 
   it("is the warnings of all units where the check names none", async () => {

@@ -44,6 +44,7 @@ export const longTestsOn: readonly string[] = [
   "cli",
   "compromised",
   "demo",
+  "diagnosis",
   "egress",
   "examples",
   "fixes",

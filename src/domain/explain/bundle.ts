@@ -18,11 +18,11 @@ import { beginningOf, cutTo, inert } from "./text.ts";
 /** Limits in bytes; with 24 KiB of journal lines, 4 KiB of runbooks and the surrounding words, all stays below 68 KiB. */
 const mostOf = {
   message: 1024,
-  details: 8 * 1024,
+  details: 6 * 1024,
   history: 3 * 1024,
   units: 4 * 1024,
   episodes: 1536,
-  around: 9 * 1024,
+  around: 8 * 1024,
   each: 2 * 1024,
   unit: 400,
   run: 300,

@@ -111,7 +111,7 @@ export const settingsFaults: readonly Fault[] = [
     cause: "the line of timedated: somebody has set NTP to disabled",
     evidence: {
       "Result of the check": /"enabled":false/,
-      Journal: /systemd-timedated\.service .*Set NTP to disabled/,
+      Journal: /systemd-timedated\.service .*Set NTP to (?:be )?disabled/,
     },
     async provoke(session) {
       await session.writeUnits({
