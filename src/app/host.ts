@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
@@ -23,7 +24,7 @@ export const openPackageManager = (ports: { readonly exec: Exec; readonly stateD
 export function openHost(
   settings: Pick<Settings, "services" | "journal">,
   ports: Pick<TracedParts, "exec" | "observeCall" | "journalOf"> & {
-    /** Where answers about packages are cached for the next process. */
+    /** Where answers about packages are cached for the next process, and templates of the journal are remembered. */
     readonly stateDir?: string;
     readonly onStateChange?: Parameters<typeof createHostUnits>[0]["onStateChange"];
     readonly onUnreadable?: Parameters<typeof createHostJournal>[0]["onUnreadable"];
@@ -38,7 +39,13 @@ export function openHost(
     onStateChange,
   });
   const dir = settings.journal?.dir;
-  const { journal, grep, ...reader } = ports.journalOf(createHostJournal({ dir, onUnreadable }));
+  const { journal, grep, ...reader } = ports.journalOf(
+    createHostJournal({
+      dir,
+      onUnreadable,
+      templatesFile: stateDir === undefined ? undefined : join(stateDir, "log-templates.json"),
+    }),
+  );
   const packages = openPackageManager({ exec, ...(stateDir !== undefined && { stateDir }) });
   return {
     facts,

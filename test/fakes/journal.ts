@@ -269,6 +269,7 @@ export function createFakeJournal(
       const before = query.before === undefined ? [] : await readableBy({ ...query, ...query.before });
       return fakeTemplates(await readableBy(query), before, query);
     },
+    learnTemplates: () => Promise.resolve(true),
     async context({ cursor, before, after, fields: names, ...listed }) {
       const found = await readable(listed);
       const at = found.findIndex(({ entry }) => entry.cursor === cursor);
@@ -402,6 +403,7 @@ function fakeTemplates(now: readonly Stored[], then: readonly Stored[], query: T
           first: own[0]?.time ?? 0,
           last: (after ?? before)?.last ?? 0,
           cursor: own.at(-1)?.entry.cursor ?? null,
+          firstError: undefined,
           before: isCompared ? (before?.count ?? 0) : undefined,
           status,
         };

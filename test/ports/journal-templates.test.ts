@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -226,5 +226,124 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
     } finally {
       engine.dispose();
     }
+  });
+});
+
+describe.skipIf(!canMakeJournals())("templates that the host remembers", () => {
+  const usual = ["alice", "bob", "carol", "dave", "erin"];
+  const refused = (user: string): readonly Field[] => [
+    ["_SYSTEMD_UNIT", "gate.service"],
+    ["SYSLOG_IDENTIFIER", "gate"],
+    ["PRIORITY", "3"],
+    ["MESSAGE", `login of ${user} was refused`],
+  ];
+  let folder: string;
+  let journal: string;
+  let templatesFile: string;
+  let faults: string[];
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "steward-remembered-"));
+    journal = join(folder, "journal/system.journal");
+    mkdirSync(join(folder, "journal"));
+    templatesFile = join(folder, "log-templates.json");
+    faults = [];
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const write = (all: readonly (readonly Field[])[], first = 0): void =>
+    appendToJournal(
+      journal,
+      { ...kind, compress: true },
+      all.map((fields, at) => entryAt(first + at, fields)),
+    );
+  const opened = () => {
+    const engine = createEngine({
+      roots: [{ path: join(folder, "journal") }],
+      templatesFile,
+      onDamage: ({ path }) => void faults.push(path),
+    });
+    const count = () => {
+      const answer = engine.count({
+        what: "templates",
+        query: { ...everything, before: undefined, status: undefined },
+      });
+      if (answer.what !== "templates") throw new Error(`answered ${answer.what}`);
+      return answer.counts;
+    };
+    const learn = (): void => {
+      while (!engine.learn(0));
+    };
+    const totalOf = (template: string): number => decoded<LogList>(engine.query({ ...everything, template })).total;
+    return { [Symbol.dispose]: engine.dispose, engine, count, learn, totalOf };
+  };
+
+  it("keep their ids as they become more general, over a restart, and after their entries are gone", () => {
+    write(usual.map(refused));
+    let former: readonly string[];
+    {
+      using before = opened();
+      before.learn();
+      former = before.count().templates.map(({ id }) => id);
+      expect(former).toHaveLength(usual.length);
+      write([refused("frank")], usual.length);
+      before.learn();
+    }
+    using after = opened();
+    const [general, ...others] = after.count().templates;
+    expect([general?.text, general?.count, others]).toEqual(["login of <*> was refused", 6, []]);
+    const { id = "" } = general ?? {};
+    expect([id, ...former].map(after.totalOf)).toEqual(Array(6).fill(6));
+    expect(general?.firstError).toBe(start);
+
+    rmSync(journal);
+    write([refused("grace"), refused("alice")], 60);
+    expect(after.count().templates).toMatchObject([
+      { id, text: "login of <*> was refused", count: 2, firstError: start },
+    ]);
+    rmSync(templatesFile);
+    expect(after.count().templates.map(({ text }) => text)).toEqual([
+      "login of grace was refused",
+      "login of alice was refused",
+    ]);
+  });
+
+  it("are made anew with the same ids where the table is lost or damaged", () => {
+    write([...usual, "frank"].map(refused));
+    using host = opened();
+    host.learn();
+    const table = readFileSync(templatesFile, "utf8");
+    for (const damaged of ["", table.slice(0, 99), "[]", '{"version":0}']) {
+      writeFileSync(templatesFile, damaged);
+      expect(host.count().templates).toMatchObject([{ text: "login of <*> was refused", firstError: undefined }]);
+      host.learn();
+      expect([damaged, readFileSync(templatesFile, "utf8")]).toEqual([damaged, table]);
+    }
+    expect(new Set(faults)).toEqual(new Set([templatesFile]));
+  });
+
+  it("stay bounded whatever a program makes up: 100 000 units, long messages, control characters", () => {
+    const flood = Array.from({ length: 100_000 }, (_, at): readonly Field[] => [
+      ["_SYSTEMD_UNIT", `u${letter(at, 1)}${letter(at, 2)}${letter(at, 3)}${letter(at, 4)}${at}.service`],
+      ["PRIORITY", "3"],
+      ["MESSAGE", `\u001b[31m${letter(at, 5)} said\u0000`],
+    ]);
+    write([
+      ...flood,
+      [
+        ["PRIORITY", "3"],
+        ["MESSAGE", "x".repeat(1024 * 1024)],
+      ],
+      refused("alice"),
+    ]);
+    using host = opened();
+    host.learn();
+    const { total, other, templates } = host.count();
+    expect(total).toBe(100_002);
+    expect(other).toBeGreaterThan(90_000);
+    expect(templates.every(({ text }) => !/\p{Cc}/u.test(text))).toBe(true);
+    const { templates: rows } = JSON.parse(readFileSync(templatesFile, "utf8")) as { templates: readonly unknown[] };
+    expect(rows.length).toBeLessThanOrEqual(8192);
+    expect(readFileSync(templatesFile).length).toBeLessThan(8 * 1024 * 1024);
+    expect(faults).toEqual([]);
   });
 });

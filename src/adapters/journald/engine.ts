@@ -16,6 +16,8 @@ import { type Help, helpSearch, type SharedSearch } from "./shared-search.ts";
 import type { Source } from "./source.ts";
 import { answerTemplates } from "./templates/answer.ts";
 import { createKnownTemplates, findTemplate } from "./templates/known-templates.ts";
+import { createLearner } from "./templates/learning.ts";
+import { createMemoryReader } from "./templates/memory.ts";
 
 export interface EngineOptions {
   readonly roots: readonly Root[];
@@ -24,6 +26,8 @@ export interface EngineOptions {
   readonly readable?: RegistryOptions["readable"];
   readonly help?: Help | undefined;
   readonly usage?: RegistryOptions["usage"];
+  /** Where templates are remembered; undefined: nowhere. */
+  readonly templatesFile?: string | undefined;
 }
 
 /** The native reader: answers queries from the files, in this thread and at once. */
@@ -44,6 +48,8 @@ export interface Engine {
   readonly export: (query: ExportQuery) => ExportPart | undefined;
   /** Ids of the files, as of the last export, that may have entries from this time on, in microseconds. */
   readonly filesFrom: (realtime: number) => readonly string[];
+  /** Remembers templates for so long. @returns whether nothing is left to do. @throws as `query`. */
+  readonly learn: (budgetMs: number) => boolean;
   /** Searches files for another thread, which has asked for it. */
   readonly helpSearch: (search: SharedSearch, port: MessagePort) => void;
   /** The files that the last query left out, as only journalctl may know how to read them. */
@@ -70,12 +76,14 @@ function createAcross(): (sources: readonly Source[]) => Across {
 }
 
 export function createEngine(options: EngineOptions): Engine {
-  const { roots, onDamage = () => {}, beforeRead, readable, help, usage } = options;
+  const { roots, onDamage = () => {}, beforeRead, readable, help, usage, templatesFile } = options;
   const registry = createRegistry(roots, onDamage, { beforeRead, readable, usage });
   const render = createRenderer();
   const exporter = createExporter();
   const acrossOf = createAcross();
-  const templates = createKnownTemplates();
+  const memoryOf = createMemoryReader(templatesFile, onDamage);
+  const templates = createKnownTemplates(memoryOf);
+  const learn = templatesFile === undefined ? () => true : createLearner(templatesFile, memoryOf);
   let sources: readonly Source[] = [];
   /** Why there are no files among which the last ones were looked for. */
   const missing = ({ units, namespace }: ListedEntries): string | undefined => {
@@ -124,6 +132,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
     filesFrom: (realtime) =>
       [...sources, ...registry.foreign()].flatMap(({ id, file }) => (file.header.tailRealtime >= realtime ? [id] : [])),
+    learn: (budgetMs) => learn(registry.refresh("*"), budgetMs),
     helpSearch(search, port) {
       const expression = compileGrep(search.pattern);
       helpSearch(search, registry.refresh("*"), { searchFile: (source) => searchFile(source, expression), port });

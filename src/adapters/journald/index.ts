@@ -10,6 +10,7 @@ import type {
   JournalExploration,
   JournalExport,
   JournalLists,
+  JournalMemory,
   LogFilters,
 } from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
@@ -26,10 +27,16 @@ export interface JournalOptions {
   readonly limits?: Partial<PoolLimits>;
   /** Incompatible flags of files that are read natively, fewer than can be: others are left to journalctl. */
   readonly readable?: number;
+  /** Where templates are remembered; undefined: nowhere. */
+  readonly templatesFile?: string | undefined;
 }
 
 export interface HostJournal {
-  readonly journal: Pick<Journal, "query" | "follow"> & JournalLists & JournalExploration & JournalExport;
+  readonly journal: Pick<Journal, "query" | "follow"> &
+    JournalLists &
+    JournalExploration &
+    JournalExport &
+    JournalMemory;
   readonly grep: Grep;
   readonly dispose: Dispose;
 }
@@ -45,6 +52,11 @@ const batchLimits: PoolLimits = { ...searchLimits, threads: 1, waiting: 4096, jo
 /** What is known of the templates of all files is kept in one thread, as long as it is asked for. */
 const templateLimits: PoolLimits = { ...queryLimits, threads: 1 };
 const templateCrewLimits: CrewLimits = { ...crewLimits, keptThreads: 0 };
+/** A thread of its own, whose priority stays low once it is. */
+const learningLimits: PoolLimits = { ...templateLimits, waiting: 1 };
+const learningCrewLimits: CrewLimits = { idleMs: 5_000, keptThreads: 0 };
+/** So much is done in a turn, after which who asked may pause. */
+const learningMs = 100;
 
 /** Where journald keeps its files: on the disk, and in memory until the disk is there or where none is wanted. */
 const hostFolders = ["/var/log/journal", "/run/log/journal"];
@@ -101,7 +113,13 @@ const listsBy = (list: (question: ListQuestion, signal: AbortSignal) => Promise<
 });
 
 /** The journal of the host, read in threads of its own. They start with the first question. */
-export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: JournalOptions): HostJournal {
+export function createHostJournal({
+  dir,
+  onUnreadable,
+  limits = {},
+  readable,
+  templatesFile,
+}: JournalOptions): HostJournal {
   const tellOnce = createFaultReport(onUnreadable);
   let requests = 0;
   const nextId = (): number => {
@@ -109,7 +127,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
     return requests;
   };
   const never = new AbortController().signal;
-  const setup = { roots: rootsOf(dir), directory: dir, readable };
+  const setup = { roots: rootsOf(dir), directory: dir, readable, templatesFile };
   const startThread = createThreadStarter(setup, tellOnce, ({ search, port }, signal) => {
     // The search ends without help, too.
     pools.searches.runAside({ id: nextId(), kind: "help", search, port }, signal).catch(() => port.close());
@@ -121,6 +139,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
   });
   const { queries, searches, batches } = pools;
   const apart = createPools(startThread, templateCrewLimits, { templates: { ...templateLimits, ...limits } });
+  const learning = createPools(startThread, learningCrewLimits, { learning: learningLimits });
   const following = createFollowThread(startThread);
   const searchAll: Grep["matching"] = async (all) => {
     try {
@@ -177,6 +196,12 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
       histogram: async (query, signal) => (await explore({ what: "histogram", query } as const, signal)).counts,
       facets: async (query, signal) => (await explore({ what: "facets", query } as const, signal)).counts,
       templates: async (query, signal) => (await explore({ what: "templates", query } as const, signal)).counts,
+      async learnTemplates(signal) {
+        const job = { id: nextId(), kind: "learn", budgetMs: learningMs } as const;
+        const reply = await learning.pools.learning.run(job, signal);
+        if (reply.kind !== "learned") throw new Error(`the journal's thread answered ${reply.kind} to learning`);
+        return reply.isDone;
+      },
       async context(query, signal) {
         const { json } = await explore({ what: "context", query } as const, signal);
         return json && new SerializedJson<LogContext>(json);
@@ -187,9 +212,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
       matching: searchAll,
     },
     dispose() {
-      dispose();
-      apart.dispose();
-      following.dispose();
+      for (const part of [{ dispose }, apart, learning, following]) part.dispose();
     },
   };
 }

@@ -115,8 +115,11 @@ export function createThreadStarter(
   };
 }
 
-type Job = Extract<ThreadRequest, { kind: "query" | "export" | "list" | "explore" | "grep" | "help" }>;
-type JobReply = Extract<ThreadReply, { kind: "answer" | "part" | "list" | "explored" | "positions" | "helped" }>;
+type Job = Extract<ThreadRequest, { kind: "query" | "export" | "list" | "explore" | "grep" | "learn" | "help" }>;
+type JobReply = Extract<
+  ThreadReply,
+  { kind: "answer" | "part" | "list" | "explored" | "positions" | "learned" | "helped" }
+>;
 
 interface Waiting {
   readonly pool: PoolState;

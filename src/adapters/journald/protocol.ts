@@ -12,6 +12,8 @@ export interface ThreadSetup {
   readonly directory: string | undefined;
   /** Incompatible flags of files that are read natively; undefined: all that can be. */
   readonly readable: number | undefined;
+  /** Where templates are remembered; undefined: nowhere. */
+  readonly templatesFile: string | undefined;
 }
 
 /** What each thread gets beside its setup. */
@@ -40,6 +42,7 @@ export type ThreadRequest =
   | { readonly id: number; readonly kind: "list"; readonly question: ListQuestion }
   | { readonly id: number; readonly kind: "explore"; readonly question: Exploration }
   | { readonly id: number; readonly kind: "grep"; readonly searches: readonly MessageSearch[] }
+  | { readonly id: number; readonly kind: "learn"; readonly budgetMs: number }
   | { readonly id: number; readonly kind: "help"; readonly search: SharedSearch; readonly port: MessagePort }
   | { readonly id: number; readonly kind: "follow"; readonly start: FollowStart }
   | { readonly id: number; readonly kind: "pull" }
@@ -59,6 +62,7 @@ export type ThreadReply =
   | { readonly kind: "list"; readonly id: number; readonly answer: ListAnswer }
   | { readonly kind: "explored"; readonly id: number; readonly answer: Explored }
   | { readonly kind: "positions"; readonly id: number; readonly found: readonly (readonly number[] | ThreadFailure)[] }
+  | { readonly kind: "learned"; readonly id: number; readonly isDone: boolean }
   | { readonly kind: "helped"; readonly id: number }
   | { readonly kind: "help"; readonly search: SharedSearch; readonly port: MessagePort }
   | { readonly kind: "entries"; readonly id: number; readonly entries: readonly LiveEntry[] }

@@ -1,3 +1,4 @@
+import { constants, setPriority } from "node:os";
 import { parentPort, type Transferable, workerData } from "node:worker_threads";
 import { type ExecLines, execLines } from "#adapters/exec/index.ts";
 import type { Expression } from "#domain/logs/expression.ts";
@@ -9,6 +10,7 @@ import {
   LogQueryRefused,
   type MessageSearch,
 } from "#domain/ports/journal.ts";
+import { orElse } from "#kernel/errors.ts";
 import { searchMessages } from "./batch-search.ts";
 import { isBootNumber } from "./boots.ts";
 import { createEngine } from "./engine.ts";
@@ -48,7 +50,7 @@ const onDamage = (fault: Fault): void => {
   reply({ kind: "fault", fault });
 };
 
-const { roots, directory, readable, cancelled, programs, usage } = setup;
+const { roots, directory, readable, templatesFile, cancelled, programs, usage } = setup;
 setUnpackGate(setup.unpackGate);
 const replaceProgram = (before: number, after: number): void => {
   const place = programs.indexOf(before);
@@ -77,6 +79,7 @@ const engine = createEngine({
   beforeRead: failIfCancelled,
   readable,
   usage,
+  templatesFile,
   help: isHelpful
     ? { ask: (search, port) => reply({ kind: "help", search, port }, [port]), whileWaiting: failIfCancelled }
     : undefined,
@@ -198,6 +201,9 @@ function releaseSoon(): void {
   }, releaseMs);
 }
 
+/** Of this thread alone, which does nothing else then. A sandbox may forbid it: the work is short in any case. */
+const lowerPriority = (): void => orElse(() => setPriority(0, constants.priority.PRIORITY_LOW), undefined);
+
 async function serve(request: ThreadRequest): Promise<void> {
   switch (request.kind) {
     case "query": {
@@ -236,6 +242,13 @@ async function serve(request: ThreadRequest): Promise<void> {
       const found = await cancellable(request.id, () => search(request.searches));
       trimExpressions();
       reply({ kind: "positions", id: request.id, found });
+      return;
+    }
+    case "learn": {
+      releaseSoon();
+      lowerPriority();
+      const isDone = await cancellable(request.id, () => engine.learn(request.budgetMs));
+      reply({ kind: "learned", id: request.id, isDone });
       return;
     }
     case "help":

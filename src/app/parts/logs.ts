@@ -3,14 +3,19 @@ import type { Caller } from "#contract/operation.ts";
 import { scopeLack } from "#domain/access/needs.ts";
 import { allows, resourcesOf } from "#domain/access/scopes.ts";
 import { logsHandlers } from "#domain/logs/handlers.ts";
+import { keepLearning } from "#domain/logs/learning.ts";
 import { createLogReader } from "#domain/logs/reader.ts";
 import { createLogStream } from "#domain/logs/stream.ts";
 import type { Grep, Journal, JournalExploration, JournalExport, JournalLists } from "#domain/ports/journal.ts";
+import type { Dispose } from "#kernel/clock.ts";
 import { encodeTextFrame } from "#transports/ws/index.ts";
 
 export function createLogsPart(
   ports: Pick<PartContext, "clock" | "log"> & {
-    readonly journal: Pick<Journal, "query" | "follow" | "size"> & JournalExploration & JournalExport & JournalLists;
+    readonly journal: Pick<Journal, "query" | "follow" | "size" | "learnTemplates"> &
+      JournalExploration &
+      JournalExport &
+      JournalLists;
     readonly grep: Grep;
     /** When a snapshot was taken, in milliseconds since the epoch; undefined where there is none of this id. */
     readonly snapshotTime: (id: string, signal: AbortSignal) => Promise<number | undefined>;
@@ -29,11 +34,22 @@ export function createLogsPart(
     encode: encodeTextFrame,
     onTrouble: (error) => log.warn({ err: error }, "log stream failed"),
   });
+  let stopLearning: Dispose = () => undefined;
   return {
     handlers: logsHandlers({ reader, journal, clock, unitsOf, scopeLack, snapshotTime, seesSnapshots }),
     reader,
     unitsOf,
     stream: stream.open,
-    stop: stream.dispose,
+    start(): void {
+      stopLearning = keepLearning({
+        journal,
+        clock,
+        onTrouble: (error) => log.warn({ err: error }, "cannot remember templates of the journal"),
+      });
+    },
+    stop(): void {
+      stopLearning();
+      stream.dispose();
+    },
   };
 }

@@ -45,7 +45,10 @@ export const tracedCalls =
       work,
     );
 
-type ReadJournal = Pick<Journal, "query" | "follow"> & JournalLists & JournalExploration & JournalExport;
+type ReadJournal = Pick<Journal, "query" | "follow" | "learnTemplates"> &
+  JournalLists &
+  JournalExploration &
+  JournalExport;
 
 const countAttributes = ({ units, grep }: LogFilters): Attributes => ({
   "db.system.name": "journald",

@@ -130,6 +130,8 @@ export interface CountedTemplate extends LogTemplate {
   /** Where two windows are compared: how many entries the one before has, and what came of it. */
   readonly before: number | undefined;
   readonly status: LogTemplateStatus | undefined;
+  /** When it was first an error, as far as that is remembered, also of entries that the journal does not have any more. */
+  readonly firstError: number | undefined;
 }
 
 /** What programs write again and again, and how often. */
@@ -254,6 +256,11 @@ export interface Journal {
   readonly facets: (query: FacetQuery, signal: AbortSignal) => Promise<LogFacetCounts>;
   /** Counts entries by the templates of their messages. @throws as `query`. */
   readonly templates: (query: TemplateQuery, signal: AbortSignal) => Promise<LogTemplateCounts>;
+  /**
+   * Goes on remembering templates, for a moment and with little effort, so that they are known when the journal has removed their entries.
+   * @returns whether nothing is left to do. @throws as `query`.
+   */
+  readonly learnTemplates: (signal: AbortSignal) => Promise<boolean>;
   /** @returns JSON; undefined where the entry is not there. @throws as `query`. */
   readonly context: (query: ContextQuery, signal: AbortSignal) => Promise<SerializedJson<LogContext> | undefined>;
   /**
@@ -289,6 +296,9 @@ export type JournalLists = Pick<Journal, "boots" | "fieldNames" | "fieldValues" 
 
 /** What is counted in the journal, and what stands around an entry. */
 export type JournalExploration = Pick<Journal, "histogram" | "facets" | "templates" | "context">;
+
+/** Remembers what is logged. */
+export type JournalMemory = Pick<Journal, "learnTemplates">;
 
 /** Writes whole windows of the journal. */
 export type JournalExport = Pick<Journal, "export">;

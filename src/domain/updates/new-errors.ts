@@ -4,7 +4,7 @@ import { counted } from "#kernel/text.ts";
 
 /** The least severe one that is an error: err. */
 const errorPriority = 3;
-const mostListed = 20;
+const [mostListed, mostLooked] = [20, 1000];
 /** Of the list so many are in a sentence, with so many characters of each. */
 const [mostNamed, namedCharacters] = [3, 120];
 
@@ -23,9 +23,11 @@ export function createNewErrors(journal: Pick<JournalExploration, "templates">):
       const since = sinceMs * 1000;
       const before = { since: 0, until: since - 1, boot: undefined };
       const window = { since, until: untilMs * 1000 + 999, before };
-      const wanted = { priority: errorPriority, status: "new", limit: mostListed } as const;
+      const wanted = { priority: errorPriority, status: "new", limit: mostLooked } as const;
       const { templates } = await journal.templates({ ...anyEntries, ...window, ...wanted }, signal);
-      return templates.map(({ id, unit, text, priority, count }) => ({
+      // The journal may have removed the entries of one that is remembered.
+      const unknown = templates.filter(({ firstError = since }) => firstError >= since);
+      return unknown.slice(0, mostListed).map(({ id, unit, text, priority, count }) => ({
         template: id,
         unit,
         text,

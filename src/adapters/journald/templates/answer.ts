@@ -118,7 +118,11 @@ function changesOf(
   return all.map((change) => ({ ...change, status: statusOf(change, spans) }));
 }
 
-function show({ before, after, status }: Changed, template: LogTemplate): readonly CountedTemplate[] {
+function show(
+  { before, after, status }: Changed,
+  template: LogTemplate,
+  firstError: number | null | undefined,
+): readonly CountedTemplate[] {
   const last = after ?? before;
   if (last === undefined) return [];
   const location = last.source.location(last.lastOffset);
@@ -133,6 +137,7 @@ function show({ before, after, status }: Changed, template: LogTemplate): readon
       cursor: location === undefined ? null : formatCursor(location),
       before: status === undefined ? undefined : (before?.count ?? 0),
       status,
+      firstError: firstError ?? undefined,
     },
   ];
 }
@@ -174,7 +179,7 @@ export function answerTemplates(
       .slice(0, query.limit)
       .flatMap((change) => {
         const template = grouping.templates[change.template];
-        return template === undefined ? [] : show(change, template);
+        return template === undefined ? [] : show(change, template, grouping.rememberedOf(change.template)?.firstError);
       }),
   };
 }

@@ -4,6 +4,7 @@ import { countOf, offsetAt, type Postings, toOffsets, wholeList } from "../posti
 import type { Source } from "../source.ts";
 import { type ClassCount, type ClassTable, createClassifier, emptyTable } from "./classes.ts";
 import { createGrouping, type Grouping } from "./grouping.ts";
+import type { TemplateMemory } from "./memory.ts";
 
 /** Below this share of a file its entries are looked up one by one. */
 const sparse = 0.05;
@@ -46,7 +47,8 @@ export interface KnownTemplates {
   readonly of: (sources: readonly Source[]) => SourceTemplates;
 }
 
-export function createKnownTemplates(): KnownTemplates {
+/** @param memoryOf gives what is remembered beside what the files have. */
+export function createKnownTemplates(memoryOf: () => TemplateMemory): KnownTemplates {
   const known = new WeakMap<Source, ClassTable>();
   const group = createGrouping();
   const classCount: ClassCount = { inAll: 0 };
@@ -65,7 +67,7 @@ export function createKnownTemplates(): KnownTemplates {
     of(sources) {
       classCount.inAll = sources.reduce((sum, source) => sum + (known.get(source)?.classes.length ?? 0), 0);
       const tables = new Map(sources.map((source) => [source, tableOf(source)]));
-      return { tables, grouping: group([...tables.values()]) };
+      return { tables, grouping: group([...tables.values()], memoryOf().templates) };
     },
   };
 }
@@ -83,7 +85,7 @@ export function findTemplate(
   id: string,
   units: readonly string[] | undefined,
 ): OfTemplate {
-  const wanted = grouping.templates.findIndex((template) => template.id === id);
+  const wanted = grouping.positionOf(id);
   const classes = new Map(
     [...tables].map(([source, table]) => [
       source,
@@ -111,7 +113,7 @@ export function findTemplate(
     const ofThese = ofUnits(source, units);
     return countOf(ofTemplate(source, ofThese ?? wholeList(source.all()), ofThese === undefined)) > 0;
   };
-  if (wanted < 0 || (units !== undefined && ![...tables.keys()].some(isSeen)))
+  if (wanted === undefined || (units !== undefined && ![...tables.keys()].some(isSeen)))
     throw new LogQueryRefused(
       "template",
       "Must be the id of a template in the journal, as its list of templates has it",

@@ -15,7 +15,7 @@ const [countersOfPlace, mostCounters] = [4, 2 ** 24];
 export const isMessageId = (origin: string): boolean => messageId.test(origin);
 
 /** What the id of a template is made of. */
-const identityOf = ({ unit, identifier, origin, text }: MessageClass): string =>
+export const identityOf = ({ unit, identifier, origin, text }: MessageClass): string =>
   (isMessageId(origin) ? [unit, origin] : [unit, identifier, origin, text]).join("\0");
 
 export const firstWordOf = (text: string): string => {

@@ -1,0 +1,38 @@
+import { type JournalMemory, JournalUnavailable } from "#domain/ports/journal.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
+
+/** How often what was written meanwhile is looked through. */
+const intervalMs = 5 * 60_000;
+/** After each turn, which takes a tenth of that: a first time goes through the whole journal. */
+const pauseMs = 1_000;
+
+/** Has the journal remember templates, in the background. @returns its end. */
+export function keepLearning({
+  journal,
+  clock,
+  onTrouble,
+}: {
+  readonly journal: JournalMemory;
+  readonly clock: Pick<Clock, "every" | "sleep">;
+  readonly onTrouble: (error: unknown) => void;
+}): Dispose {
+  const ended = new AbortController();
+  const { signal } = ended;
+  let isAtWork = false;
+  const learn = async (): Promise<void> => {
+    if (isAtWork) return;
+    isAtWork = true;
+    try {
+      while (!signal.aborted && !(await journal.learnTemplates(signal))) await clock.sleep(pauseMs, signal);
+    } catch (error) {
+      // That the journal cannot be read is told by those who ask for entries.
+      if (!signal.aborted && !(error instanceof JournalUnavailable)) onTrouble(error);
+    }
+    isAtWork = false;
+  };
+  const stop = clock.every(intervalMs, () => void learn());
+  return () => {
+    ended.abort();
+    stop();
+  };
+}
