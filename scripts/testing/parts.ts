@@ -241,10 +241,11 @@ export const parts: readonly Part[] = [
   },
   {
     name: "mcp",
-    proves: "the Model Context Protocol by its conformance suite and by clients of others, which are installed for it",
+    proves:
+      "the Model Context Protocol by its conformance suite and clients of others, installed for it; a diagnosis by a model that obeys",
     directories: ["src/transports/mcp", "src/cli/commands/mcp.ts"],
     minutes: 1,
-    commands: [long("host/mcp", "process/mcp-clients")],
+    commands: [long("host/diagnose", "host/mcp", "process/mcp-clients")],
   },
   {
     name: "diagnosis",

@@ -458,6 +458,24 @@ describe("the end of a diagnosis", () => {
   });
 });
 
+describe("a diagnosis that was approved", () => {
+  it("has no request whose rights it could call with, and answers from the first evidence", async () => {
+    script = [says("It failed.")];
+    const proposer = service.key(["propose:connectors:chat", "system:read"]);
+    const parked = await diagnose({ unit: "shop" }, proposer);
+    expect([parked.status, provider.calls.length]).toEqual([202, 0]);
+    const { id } = parked.json as { id: string };
+    const approved = await send(service, {
+      method: "POST",
+      path: `/api/v1/approvals/${id}/approve`,
+      key: service.admin,
+    });
+    const result = { method: "one_shot", reason: expect.stringContaining("has no request"), answer: "It failed." };
+    expect(approved.json).toMatchObject({ status: "done", result });
+    expect(provider.calls[0]?.tools).toBeUndefined();
+  });
+});
+
 describe("a model that can call nothing", () => {
   it("answers from the first evidence, and is not offered tools again until settings are read", async () => {
     script = [fails(400, "fake-1 does not support tools"), says("It failed [L1].")];

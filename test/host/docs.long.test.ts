@@ -22,6 +22,7 @@ const notRun: readonly (readonly [beginning: string, why: string])[] = [
   ["steward rollback", "needs a snapshot of that name: test/host/updates-rollback.long.test.ts"],
   ["steward operations watch", "needs an operation that runs: test/host/cli.long.test.ts"],
   ["steward explain", "needs a language model: test/host/demo.long.test.ts"],
+  ["steward ask", "needs a language model: test/host/diagnose.long.test.ts"],
   ["steward chat", "needs a language model: test/host/demo.long.test.ts"],
   ["git diff | steward chat", "needs a language model: test/host/demo.long.test.ts"],
   ["steward console --open", "needs a desktop: src/open-browser.test.ts"],

@@ -28,12 +28,12 @@ const usualWords = ["All ", "is ", "well"];
 function answersOf(servedAs: string, words: readonly string[]) {
   const common = { id: "chat-1", created: 1_700_000_000, model: servedAs };
   return {
-    whole: {
+    whole: (message: object = { content: words.join("") }) => ({
       ...common,
       object: "chat.completion",
-      choices: [{ index: 0, message: { role: "assistant", content: words.join("") }, finish_reason: "stop" }],
+      choices: [{ index: 0, message: { role: "assistant", ...message }, finish_reason: "stop" }],
       usage,
-    },
+    }),
     chunk: (delta: object, reason: string | null = null) => ({
       ...common,
       object: "chat.completion.chunk",
@@ -44,12 +44,15 @@ function answersOf(servedAs: string, words: readonly string[]) {
 
 /**
  * @param options.words what it says, in the pieces of a stream.
+ * @param options.messageTo what it says to a request that is not for a stream, in place of the words.
  * @param options.servedAs the model as it names it in its answers.
  */
 export async function startModelServer({
   words = usualWords,
   servedAs = model,
+  messageTo = () => undefined,
 }: {
+  readonly messageTo?: (request: Readonly<Record<string, unknown>>) => object | undefined;
   readonly words?: readonly string[];
   readonly servedAs?: string;
 } = {}): Promise<ModelServer> {
@@ -69,10 +72,10 @@ export async function startModelServer({
     response.once("close", () => {
       if (!response.writableFinished) hungUp += 1;
     });
-    const isStream = (JSON.parse(body) as { stream?: boolean }).stream === true;
-    if (!isStream) {
+    const asked = JSON.parse(body) as Record<string, unknown>;
+    if (asked["stream"] !== true) {
       if (server.mode === "held") await held.promise;
-      return answerJson(response, 200, whole);
+      return answerJson(response, 200, whole(messageTo(asked)));
     }
     response.writeHead(200, { "Content-Type": "text/event-stream" });
     const write = (data: object | string): void =>

@@ -98,12 +98,17 @@ function toolRefusal(error: unknown): string | undefined {
   return isTold || refusals.includes(cause.status) ? cause.message : undefined;
 }
 
+/** Which budget has no room for another call. */
+function callsOver({ calls, startedAt }: State, { clock }: LoopPorts): DiagnosisBudget | null {
+  if (calls.length >= diagnosisLimits.calls) return "calls";
+  return clock.monotonicMs() - startedAt >= diagnosisLimits.timeMs ? "time" : null;
+}
+
 /** Which budget has no room for another step with an answer after it. */
-function spent(state: State, { talk, clock }: LoopPorts, next: Asked): DiagnosisBudget | null {
-  if (state.calls.length >= diagnosisLimits.calls) return "calls";
-  if (clock.monotonicMs() - state.startedAt >= diagnosisLimits.timeMs) return "time";
+function spent(state: State, ports: LoopPorts, next: Asked): DiagnosisBudget | null {
+  const { talk } = ports;
   const used = state.usage.input_tokens + state.usage.output_tokens;
-  return used + 2 * talk.expected(next) > talk.tokens ? "tokens" : null;
+  return callsOver(state, ports) ?? (used + 2 * talk.expected(next) > talk.tokens ? "tokens" : null);
 }
 
 const errorOf = ({ code, message, details }: DomainError): ToolAnswer => ({
@@ -257,7 +262,7 @@ export async function* look(
     if (called === undefined) return findings(state, answer, null);
     const answers: string[] = [];
     for (const call of called.calls) {
-      if (state.calls.length >= diagnosisLimits.calls) break;
+      if (callsOver(state, ports) !== null) break;
       answers.push(yield* carryOut(call, state, ports));
     }
     state.answered.push(...answers);
