@@ -230,6 +230,7 @@ export const parts: readonly Part[] = [
       long(
         "console/approvals",
         "console/connection",
+        "console/diagnosis",
         "console/logs",
         "console/pages",
         "console/services",

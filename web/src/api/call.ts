@@ -120,12 +120,8 @@ function parsed(text: string): unknown {
   }
 }
 
-/**
- * Calls an operation of the service in this session.
- * @throws Refusal where the service refuses, Unreachable where it does not answer.
- */
-export async function call<K extends Name>(name: K, input?: Input<K>, options: CallOptions = {}): Promise<Answer<K>> {
-  const parts: Parts = input ?? {};
+/** Begins a call in this session. @returns its answer, and the half of the session that it was made with. */
+async function begin(name: Name, parts: Parts, options: CallOptions) {
   const half = secret.get();
   const answer = await send(addressOf(name, parts), {
     method: operations[name][0],
@@ -139,11 +135,78 @@ export async function call<K extends Name>(name: K, input?: Input<K>, options: C
     ...(parts.body !== undefined && { body: JSON.stringify(parts.body) }),
     ...(options.signal && { signal: options.signal }),
   });
-  const body = parsed(await textOf(answer, options.signal));
-  if (answer.ok && body !== undefined) return body as Answer<K>;
+  return { answer, half };
+}
+
+/** What an answer says that is none. Where it says so, the session is over. */
+function refusalOf({ answer, half }: Awaited<ReturnType<typeof begin>>, body: unknown): Refusal {
   const refusal = new Refusal(answer.status, body, answer.headers.get("Retry-After"));
   if (answer.status === 401 && half !== null && half === secret.get()) endSession();
-  throw refusal;
+  return refusal;
+}
+
+/**
+ * Calls an operation of the service in this session.
+ * @throws Refusal where the service refuses, Unreachable where it does not answer.
+ */
+export async function call<K extends Name>(name: K, input?: Input<K>, options: CallOptions = {}): Promise<Answer<K>> {
+  const begun = await begin(name, input ?? {}, options);
+  const body = parsed(await textOf(begun.answer, options.signal));
+  if (begun.answer.ok && body !== undefined) return body as Answer<K>;
+  throw refusalOf(begun, body);
+}
+
+/** An event of an answer in pieces (WHATWG HTML, section 9.2). */
+export interface PieceOfAnswer {
+  readonly event: string;
+  readonly data: unknown;
+}
+
+function pieceOf(block: string): PieceOfAnswer | undefined {
+  const fields = block.split("\n").map((line) => /^(event|data): ?(.*)$/.exec(line) ?? []);
+  const of = (name: string): string => fields.flatMap(([, field, value]) => (field === name ? [value] : [])).join("\n");
+  return of("data") === "" ? undefined : { event: of("event"), data: parsed(of("data")) };
+}
+
+async function* piecesIn(body: ReadableStream<BufferSource>, signal: AbortSignal | undefined) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const read = await reader.read().catch((error: unknown) => {
+        if (signal?.aborted) throw error;
+        connected.value = false;
+        throw new Unreachable();
+      });
+      if (read.done) return;
+      const blocks = `${rest}${read.value}`.split("\n\n");
+      rest = blocks.pop() ?? "";
+      for (const block of blocks) {
+        const piece = pieceOf(block);
+        if (piece !== undefined) yield piece;
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/**
+ * {@link call} with its answer in pieces, as server-sent events; an event `error` is thrown.
+ * @throws Refusal where the service refuses, Unreachable where it does not answer or the answer breaks off.
+ */
+export async function* callInPieces<K extends Name>(
+  name: K,
+  input: Input<K>,
+  options: CallOptions = {},
+): AsyncGenerator<PieceOfAnswer> {
+  const begun = await begin(name, input, options);
+  const { answer } = begun;
+  if (!answer.ok || answer.body === null) throw refusalOf(begun, parsed(await textOf(answer, options.signal)));
+  for await (const piece of piecesIn(answer.body, options.signal)) {
+    if (piece.event === "error") throw new Refusal(answer.status, piece.data);
+    yield piece;
+  }
 }
 
 /** Whether the service answers. */

@@ -12,6 +12,7 @@ import { count } from "../ui/format.ts";
 import { Empty, Facts, Problem, Time } from "../ui/parts.tsx";
 import { Changes, CheckHistory, Details } from "./check-history.tsx";
 import { CheckStatus } from "./check-status.tsx";
+import { DiagnosisPart } from "./diagnosis.tsx";
 import { Part } from "./part.tsx";
 import { Runbooks } from "./runbooks.tsx";
 
@@ -195,6 +196,7 @@ function Check(props: { readonly of: HealthCheckResult; readonly silence: Silenc
       />
       <div class="parts">
         <Runbooks of={{ check: id }} open={isBad(of)} />
+        <DiagnosisPart of={{ check: id }} />
       </div>
       {of.status !== "skip" && <CheckHistory of={of} />}
       <div class="parts">

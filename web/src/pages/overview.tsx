@@ -5,14 +5,15 @@ import type { HealthCheckResult } from "#contract/checks.ts";
 import { running } from "../api/live.ts";
 import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
-import { Link } from "../router.tsx";
+import { Link, query, setQuery } from "../router.tsx";
 import { texts } from "../texts/overview.ts";
 import { ActionButton } from "../ui/action.tsx";
 import { commandOf } from "../ui/commands.tsx";
+import { Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { lazily } from "../ui/lazy.tsx";
 import { Page } from "../ui/page.tsx";
-import { Badge, Card, Lines, Loaded, Meter, NotShown, Problem, Time, type Tone } from "../ui/parts.tsx";
+import { Badge, Card, Lines, Loaded, Loading, Meter, NotShown, Problem, Time, type Tone } from "../ui/parts.tsx";
 import { Table } from "../ui/table.tsx";
 import { Recent } from "./recent.tsx";
 import { SpanChoice } from "./span-choice.tsx";
@@ -236,6 +237,28 @@ const Below = (): JSX.Element => (
   </>
 );
 
+const Question = lazily(
+  async () => {
+    const { Diagnosis } = await import("./diagnosis.tsx");
+    return () => <Diagnosis of={{}} />;
+  },
+  () => <Loading />,
+);
+
+/** Leads to a question about the host as a whole. */
+const AskButton = (): JSX.Element => (
+  <>
+    <button type="button" onClick={() => setQuery({ ask: "host" })}>
+      {texts.ask}
+    </button>
+    {query.value.has("ask") && (
+      <Dialog title={texts.ask} onClose={() => setQuery({ ask: undefined })} drawer>
+        <Question />
+      </Dialog>
+    )}
+  </>
+);
+
 /** What an administrator sees first. */
 export function OverviewPage(): JSX.Element {
   const { error } = useCall("getSystemInfo", {}, seldom);
@@ -247,7 +270,12 @@ export function OverviewPage(): JSX.Element {
   return (
     <Page
       title={texts.title}
-      actions={<SpanChoice />}
+      actions={
+        <>
+          <AskButton />
+          <SpanChoice />
+        </>
+      }
       commands={[
         commandOf("listChecks", {}, "steward doctor"),
         commandOf("getHealth", {}, "steward status"),

@@ -11,6 +11,7 @@ import { bytes, count, duration, percent } from "../ui/format.ts";
 import { Empty, Facts, Loaded, NotShown, Time } from "../ui/parts.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { Changes, callsOf } from "./changes.tsx";
+import { DiagnosisPart } from "./diagnosis.tsx";
 import { Part } from "./part.tsx";
 import { Runbooks } from "./runbooks.tsx";
 import { UnitState } from "./unit-state.tsx";
@@ -272,6 +273,7 @@ function Parts({ of: unit }: { readonly of: ServiceDetails }): JSX.Element {
   return (
     <div class="parts">
       <Runbooks of={{ unit: unit.name }} />
+      <DiagnosisPart of={{ unit: unit.name }} />
       {runs !== null && runs.length > 0 && (
         <Part title={texts.runs(runs.length)}>
           {() => (
@@ -422,6 +424,7 @@ export function UnitDrawer({ name, onClose }: { readonly name: string; readonly 
           {type !== undefined && (
             <div class="parts">
               <Runbooks of={{ unit: name }} />
+              <DiagnosisPart of={{ unit: name }} />
             </div>
           )}
         </>

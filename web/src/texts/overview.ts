@@ -13,6 +13,7 @@ const actions: Readonly<Record<string, string>> = {
 
 export const texts = {
   title: "Overview",
+  ask: "Ask a language model",
   verdictLabel: "State of the host",
   allWell: "All is well: no check fails or warns.",
   verdict: (failed: number, warned: number, findings: readonly { readonly name: string }[]) => {

@@ -12,7 +12,8 @@ export interface Command {
   readonly steward?: string | undefined;
 }
 
-const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+/** A word of a shell. */
+export const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** How a script makes a call that this page makes. */
 export function commandOf<K extends Name>(name: K, input?: Input<K>, steward?: string): Command {

@@ -1,0 +1,56 @@
+import { counted, words } from "../ui/format.ts";
+
+/** The words of an operation: `Restart service`. */
+const named = (operation: string): string => operation.charAt(0).toUpperCase() + words(operation).slice(1);
+
+/** What a language model is asked, and says. */
+export const texts = {
+  title: "Ask a language model",
+  question: "Question",
+  questionOf: { check: "Why, and what to do? Or something else:", unit: "What is it up to? Or something else:" },
+  needsQuestion: "Write what you want to know.",
+  connector: "Model",
+  usual: (name: string | null) => (name === null ? "the usual one" : `${name} (the usual one)`),
+  ask: "Ask",
+  again: "Ask again",
+  preview: "What will be sent",
+  stop: "Stop",
+  rights:
+    "The model may look at what your key may read. It changes nothing: what it proposes you see as a plan, and carry out yourself.",
+  noConnector: "No language model is configured: add one to connectors in the settings of the service.",
+  looking: "The model looks …",
+  brokeOff: "the answer broke off",
+  thinking: "Waiting for the model …",
+  steps: "What the model looks at",
+  running: "running",
+  took: (ms: number) => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`),
+  sent: (connector: string, size: string) => `${size} to ${connector}`,
+  redacted: (count: number) => `${counted(count, "secret")} redacted`,
+  mayCall: (count: number) => `It may call ${counted(count, "operation")}`,
+  roles: { system: "Instructions", user: "Question and evidence", assistant: "Answer" },
+  answer: "Answer",
+  by: (model: string, connector: string) => `${model} by ${connector}. It may be wrong.`,
+  tokens: (count: string) => `${count} tokens`,
+  advised: (names: string) => `with the runbooks ${names}`,
+  marked: "Marked sentences name no evidence.",
+  noEvidence: "no evidence",
+  invalid: (names: string) => `It cites what does not exist: ${names}. Do not rely on what that is given for.`,
+  notThere: "does not exist",
+  toEntry: (name: string) => `${name}: show the journal entry`,
+  toCall: (name: string) => `${name}: show the call`,
+  stoppedBy: {
+    calls: "It had no more calls left, and answered from what it had seen.",
+    time: "It had no more time left, and answered from what it had seen.",
+    tokens: "It had no more tokens left, and answered from what it had seen.",
+  },
+  oneShot: (reason: string) => `This model cannot call operations, and saw the first evidence alone: ${reason}`,
+  calls: (count: number) => (count === 0 ? "It called nothing." : `What it called (${count})`),
+  status: (status: number, code: string | null) => (code === null ? String(status) : `${status} ${code}`),
+  bytes: (size: string) => `${size} of the answer`,
+  omitted: (what: string) => `Not sent: ${what}`,
+  planned: "What would be done",
+  proposals: "What it proposes",
+  proposal: (operation: string, about: string) => `${named(operation)}${about === "" ? "" : `: ${about}`}`,
+  carryOut: (operation: string) => named(operation),
+  unknownProposal: "This console does not know the operation.",
+} as const;
