@@ -305,6 +305,7 @@ describe("what is sent to explain a check", () => {
     expect(omitted).toEqual([
       "history of the check: it cannot be read (disk is full)",
       expect.stringMatching(/^state of units: it cannot be read \(.+\)$/),
+      "figures of the check at earlier times: it cannot be read (disk is full)",
       expect.stringMatching(/^units whose state changed lately: it cannot be read \(.+\)$/),
       expect.stringMatching(/^journal entries: they cannot be read \(.+\)$/),
     ]);

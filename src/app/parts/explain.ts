@@ -20,7 +20,7 @@ export function createExplainPart(
     readonly health: {
       readonly runner: Pick<CheckRunner, "current">;
       readonly history: Pick<RunHistory, "transitions">;
-      readonly handlers: Pick<Reads, "listChecks">;
+      readonly handlers: Pick<Reads, "listChecks" | "getCheckMetrics">;
     };
     readonly units: Pick<Units, "list">;
     readonly logs: {

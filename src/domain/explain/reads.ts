@@ -11,6 +11,7 @@ type Name =
   | "listPackageHistory"
   | "listAudit"
   | "listChecks"
+  | "getCheckMetrics"
   | "listUnits"
   | "getNetwork"
   | "getLogFacets";

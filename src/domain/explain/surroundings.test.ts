@@ -75,7 +75,7 @@ async function read(result: HealthCheckResult, title: RegExp, given: object = {}
       name,
       ({ query }: { query: object }) => {
         asked.push(query);
-        return answer;
+        return typeof answer === "function" ? (answer as (query: object) => unknown)(query) : answer;
       },
     ]),
   ) as unknown as Reads;
@@ -98,6 +98,25 @@ describe("what stands around a finding", () => {
       asked: [{ sort: "memory", limit: 8 }],
       lines: [line],
     });
+  });
+
+  it("are its figures at earlier times, as far as there are any", async () => {
+    const getCheckMetrics = ({ since, until }: { since: string; until: string }) => {
+      const point = { at: since, value: until.startsWith("2026") ? 81.256 : 60 };
+      const percent = { name: "percent_used", unit: "", points: [{ at: since, value: 1 }, point] };
+      const hasFree = until >= "2026-01-01T11:00";
+      return { series: [percent, { name: "free", unit: "GB", points: hasFree ? [{ at: since, value: 2 }] : [] }] };
+    };
+    const { asked, lines } = await read(finding("disk_space"), /Figures/, { getCheckMetrics });
+    expect(asked[0]).toEqual({
+      check: "disk_space",
+      since: "2026-01-01T11:45:00.000Z",
+      until: "2026-01-01T11:50:00.000Z",
+    });
+    expect(lines).toEqual([
+      "percent_used: 81.26 10 min ago, 81.26 1 h ago, 81.26 6 h ago, 60 1 d ago, 60 7 d ago",
+      "free: 2GB 10 min ago, 2GB 1 h ago",
+    ]);
   });
 
   it("of named processes are those that still have the number, with their units", async () => {
@@ -194,7 +213,12 @@ describe("what stands around a finding", () => {
 
   it("of any other finding is the host, units, other findings and changes", () => {
     expect(titlesOf(finding("dns_resolution"))).toEqual([
-      ...["Host", "Units whose state changed lately", "Other checks that fail or warn"],
+      ...[
+        "Host",
+        "Figures of the check at earlier times",
+        "Units whose state changed lately",
+        "Other checks that fail or warn",
+      ],
       ...["Packages changed lately", "Changes through this service lately"],
     ]);
   });

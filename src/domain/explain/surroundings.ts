@@ -1,5 +1,6 @@
 import type { PackageHistory } from "#contract/packages.ts";
 import { formatBytes } from "#kernel/text.ts";
+import { figuresBefore } from "./figures-around.ts";
 import { busiestProcesses, deletedFiles, largestProcesses, processesNamed } from "./processes-around.ts";
 import { ask, type Surrounding } from "./reads.ts";
 import { inodesTaken, roomTaken } from "./room-around.ts";
@@ -46,6 +47,7 @@ export const surroundings: readonly Surrounding[] = [
       };
     },
   },
+  figuresBefore,
   processesNamed,
   busiestProcesses,
   largestProcesses,
