@@ -30,7 +30,7 @@ const joined = (left: Times | undefined, right: Times): Times => ({
 });
 
 /** Adds the templates of tables to what is remembered. Former templates stay, so that their ids lead to those that they have become. */
-export function remember(memory: readonly Remembered[], tables: readonly ClassTable[]): readonly Remembered[] {
+function remember(memory: readonly Remembered[], tables: readonly ClassTable[]): readonly Remembered[] {
   const { templates, templateOf, rememberedOf } = createGrouping()(tables, memory);
   const seen = new Map<number, Times>();
   for (const table of tables)
