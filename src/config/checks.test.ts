@@ -90,6 +90,22 @@ it.each([
   expect(faults.map(({ path }) => path)).toEqual(expected);
 });
 
+it("settings of checks: learning is a time, and only for new_errors", () => {
+  expect(checkPlan({ health: { checks: { new_errors: { learning: "14d" } } } }).checks).toEqual({
+    new_errors: { learningMs: 14 * 24 * 3_600_000 },
+  });
+  const faults = checkFaults(
+    { health: { checks: { memory: { learning: "14d" } } } },
+    [],
+    ([, , , ...path], message) => ({
+      source: "",
+      path: path.join("."),
+      message,
+    }),
+  );
+  expect(faults).toEqual([{ source: "", path: "learning", message: "can be given only for new_errors" }]);
+});
+
 it("settings of checks: targets are only for backup_age", () => {
   const targets = [{ name: "db", folder: "/srv" }];
   const at = ([, , id, key]: readonly string[], message: string) => ({ source: "", path: `${id}.${key}`, message });

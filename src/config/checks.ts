@@ -29,11 +29,15 @@ export function checkPlan({ health = {} }: Pick<Settings, "health">) {
     ...defined({ attempts: usual, isIsolated }),
     checks: Object.fromEntries(
       Object.entries(checks).map(
-        ([id, { enabled, interval: own, timeout, attempts, warn, fail, ignore, margin, over, isolated, ...rest }]) => [
+        ([
+          id,
+          { enabled, interval: own, timeout, attempts, warn, fail, ignore, margin, over, learning, isolated, ...rest },
+        ]) => [
           id,
           {
             ...defined({ warn, fail, ignore, margin, attempts, isEnabled: enabled, isIsolated: isolated }),
             ...(over !== undefined && { overMs: toMs(over) }),
+            ...(learning !== undefined && { learningMs: toMs(learning) }),
             ...mountPlan(rest),
             ...(own !== undefined && { intervalMs: toMs(own) }),
             ...(timeout !== undefined && { timeoutMs: toMs(timeout) }),
@@ -120,12 +124,13 @@ function leftFaults(
 }
 
 /** Settings that some checks alone have. */
-const ownSettings = ["free_below", "mounts", "targets", "over", "isolated"] as const;
+const ownSettings = ["free_below", "mounts", "targets", "over", "learning", "isolated"] as const;
 const idsOfSetting: Readonly<Record<(typeof ownSettings)[number], readonly string[]>> = {
   free_below: Object.keys(leftForms),
   mounts: Object.keys(leftForms),
   targets: [backupCheckId],
   over: ["cpu_load"],
+  learning: ["new_errors"],
   isolated: ["network_connectivity", "dns_resolution", "time_sync", "security_updates"],
 };
 

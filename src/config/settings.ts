@@ -98,6 +98,9 @@ const CheckSettings = Options({
     { description: "For `disk_space` and `inode_usage`: thresholds by mount point.", ...strict },
   ),
   over: Choice(["1m", "5m", "10m"], "For `cpu_load`: time over which the value is averaged; `1m` unless given."),
+  learning: describedDuration(
+    "For `new_errors`: how long this host's logs must be known before an error counts as new; `7d` unless given.",
+  ),
   isolated: flag(
     "For `network_connectivity`, `dns_resolution`, `time_sync` and `security_updates`: whether this host is isolated from other networks on purpose; the value of `health.isolated` unless given.",
   ),

@@ -155,6 +155,11 @@ export const checkMeanings = {
     meaning: "The last backup is too old or failed, or no backup exists.",
     remedy: "Run the backup by hand and see why it failed; then test that it can be restored.",
   },
+  new_errors: {
+    meaning: "A program logs an error that this host has never logged before.",
+    remedy:
+      "Read the entries (steward logs --template ID --since -1d) and what stands around them; what is harmless goes into `ignore`, by its id or unit.",
+  },
 } as const satisfies Readonly<Record<string, CheckMeaning>>;
 
 export const packageManagers = ["apt", "dnf", "zypper", "pacman"] as const;

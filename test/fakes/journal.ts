@@ -270,6 +270,22 @@ export function createFakeJournal(
       return fakeTemplates(await readableBy(query), before, query);
     },
     learnTemplates: () => Promise.resolve(true),
+    rememberedErrors: (since) =>
+      Promise.resolve({
+        knownSince: entries[0]?.time ?? null,
+        errors: fakeTemplates(
+          entries.filter(({ priority }) => priority !== null && priority <= 3),
+          [],
+          {
+            ...anyEntries,
+            limit: Infinity,
+            before: undefined,
+            status: undefined,
+          },
+        )
+          .templates.filter(({ first }) => first >= since)
+          .map(({ first: firstError, ...template }) => ({ ...template, firstError })),
+      }),
     async context({ cursor, before, after, fields: names, ...listed }) {
       const found = await readable(listed);
       const at = found.findIndex(({ entry }) => entry.cursor === cursor);

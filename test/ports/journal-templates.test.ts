@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
+import { createHostJournal } from "#adapters/journald/index.ts";
 import type { LogList } from "#contract/logs.ts";
 import { createTemplateSearch } from "#domain/logs/template-search.ts";
 import { type CountedTemplate, JournalUnavailable, type TemplateQuery } from "#domain/ports/journal.ts";
@@ -294,6 +295,10 @@ describe.skipIf(!canMakeJournals())("templates that the host remembers", () => {
     const { id = "" } = general ?? {};
     expect([id, ...former].map(after.totalOf)).toEqual(Array(6).fill(6));
     expect(general?.firstError).toBe(start);
+    const error = { id, unit: "gate.service", text: "login of <*> was refused", firstError: start };
+    expect(after.engine.rememberedErrors(start)).toMatchObject({ knownSince: start, errors: [error] });
+    // The sixth made no new error of them.
+    expect(after.engine.rememberedErrors(start + 1).errors).toEqual([]);
 
     rmSync(journal);
     write([refused("grace"), refused("alice")], 60);
@@ -305,6 +310,27 @@ describe.skipIf(!canMakeJournals())("templates that the host remembers", () => {
       "login of grace was refused",
       "login of alice was refused",
     ]);
+  });
+
+  it("are learned by a thread in turns, and are not known before its end", async () => {
+    const { journal: read, dispose } = createHostJournal({
+      dir: join(folder, "journal"),
+      templatesFile,
+      onUnreadable: ({ path }) => void faults.push(path),
+    });
+    try {
+      write([...usual, "frank"].map(refused));
+      expect(await read.rememberedErrors(0, never)).toEqual({ knownSince: null, errors: [] });
+      while (!(await read.learnTemplates(never)));
+      expect(await read.rememberedErrors(0, never)).toMatchObject({
+        knownSince: start,
+        errors: [{ firstError: start }],
+      });
+      write([refused("grace")], 60);
+      expect([await read.learnTemplates(never), faults]).toEqual([true, []]);
+    } finally {
+      dispose();
+    }
   });
 
   it("are made anew with the same ids where the table is lost or damaged", () => {

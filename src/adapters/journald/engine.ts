@@ -15,6 +15,7 @@ import { createRenderer } from "./render.ts";
 import { type Help, helpSearch, type SharedSearch } from "./shared-search.ts";
 import type { Source } from "./source.ts";
 import { answerTemplates } from "./templates/answer.ts";
+import { errorsSince } from "./templates/grouping.ts";
 import { createKnownTemplates, findTemplate } from "./templates/known-templates.ts";
 import { createLearner } from "./templates/learning.ts";
 import { createMemoryReader } from "./templates/memory.ts";
@@ -50,6 +51,7 @@ export interface Engine {
   readonly filesFrom: (realtime: number) => readonly string[];
   /** Remembers templates for so long. @returns whether nothing is left to do. @throws as `query`. */
   readonly learn: (budgetMs: number) => boolean;
+  readonly rememberedErrors: (since: number) => ReturnType<typeof errorsSince>;
   /** Searches files for another thread, which has asked for it. */
   readonly helpSearch: (search: SharedSearch, port: MessagePort) => void;
   /** The files that the last query left out, as only journalctl may know how to read them. */
@@ -133,6 +135,7 @@ export function createEngine(options: EngineOptions): Engine {
     filesFrom: (realtime) =>
       [...sources, ...registry.foreign()].flatMap(({ id, file }) => (file.header.tailRealtime >= realtime ? [id] : [])),
     learn: (budgetMs) => learn(registry.refresh("*"), budgetMs),
+    rememberedErrors: (since) => errorsSince(memoryOf(), since),
     helpSearch(search, port) {
       const expression = compileGrep(search.pattern);
       helpSearch(search, registry.refresh("*"), { searchFile: (source) => searchFile(source, expression), port });

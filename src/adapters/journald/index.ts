@@ -18,7 +18,14 @@ import { toError } from "#kernel/errors.ts";
 import type { Exploration, Explored } from "./exploration.ts";
 import { createFollowThread } from "./follow-thread.ts";
 import type { ListAnswer, ListQuestion } from "./lists.ts";
-import { type CrewLimits, createPools, createThreadStarter, fromThreadFailure, type PoolLimits } from "./pool.ts";
+import {
+  type CrewLimits,
+  createPools,
+  createThreadStarter,
+  fromThreadFailure,
+  type Pool,
+  type PoolLimits,
+} from "./pool.ts";
 import type { Fault, Root } from "./registry.ts";
 
 export interface JournalOptions {
@@ -112,6 +119,20 @@ const listsBy = (list: (question: ListQuestion, signal: AbortSignal) => Promise<
   },
 });
 
+/** What is remembered of the journal. */
+const memoryBy = (queries: Pool, learning: Pool, nextId: () => number): JournalMemory => ({
+  async learnTemplates(signal) {
+    const reply = await learning.run({ id: nextId(), kind: "learn", budgetMs: learningMs }, signal);
+    if (reply.kind !== "learned") throw new Error(`the journal's thread answered ${reply.kind} to learning`);
+    return reply.isDone;
+  },
+  async rememberedErrors(since, signal) {
+    const reply = await queries.run({ id: nextId(), kind: "errors", since }, signal);
+    if (reply.kind !== "errors") throw new Error(`the journal's thread answered ${reply.kind} to a request`);
+    return reply.found;
+  },
+});
+
 /** The journal of the host, read in threads of its own. They start with the first question. */
 export function createHostJournal({
   dir,
@@ -196,12 +217,7 @@ export function createHostJournal({
       histogram: async (query, signal) => (await explore({ what: "histogram", query } as const, signal)).counts,
       facets: async (query, signal) => (await explore({ what: "facets", query } as const, signal)).counts,
       templates: async (query, signal) => (await explore({ what: "templates", query } as const, signal)).counts,
-      async learnTemplates(signal) {
-        const job = { id: nextId(), kind: "learn", budgetMs: learningMs } as const;
-        const reply = await learning.pools.learning.run(job, signal);
-        if (reply.kind !== "learned") throw new Error(`the journal's thread answered ${reply.kind} to learning`);
-        return reply.isDone;
-      },
+      ...memoryBy(queries, learning.pools.learning, nextId),
       async context(query, signal) {
         const { json } = await explore({ what: "context", query } as const, signal);
         return json && new SerializedJson<LogContext>(json);

@@ -115,10 +115,13 @@ export function createThreadStarter(
   };
 }
 
-type Job = Extract<ThreadRequest, { kind: "query" | "export" | "list" | "explore" | "grep" | "learn" | "help" }>;
+type Job = Extract<
+  ThreadRequest,
+  { kind: "query" | "export" | "list" | "explore" | "grep" | "learn" | "errors" | "help" }
+>;
 type JobReply = Extract<
   ThreadReply,
-  { kind: "answer" | "part" | "list" | "explored" | "positions" | "learned" | "helped" }
+  { kind: "answer" | "part" | "list" | "explored" | "positions" | "learned" | "errors" | "helped" }
 >;
 
 interface Waiting {

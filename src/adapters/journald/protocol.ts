@@ -1,5 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import type { ExportPart, ExportQuery, LiveEntry, LogQuery, MessageSearch } from "#domain/ports/journal.ts";
+import type { ExportPart, ExportQuery, Journal, LiveEntry, LogQuery, MessageSearch } from "#domain/ports/journal.ts";
 import type { Exploration, Explored } from "./exploration.ts";
 import type { UnpackGate } from "./journal-file/unpack-gate.ts";
 import type { ListAnswer, ListQuestion } from "./lists.ts";
@@ -43,6 +43,7 @@ export type ThreadRequest =
   | { readonly id: number; readonly kind: "explore"; readonly question: Exploration }
   | { readonly id: number; readonly kind: "grep"; readonly searches: readonly MessageSearch[] }
   | { readonly id: number; readonly kind: "learn"; readonly budgetMs: number }
+  | { readonly id: number; readonly kind: "errors"; readonly since: number }
   | { readonly id: number; readonly kind: "help"; readonly search: SharedSearch; readonly port: MessagePort }
   | { readonly id: number; readonly kind: "follow"; readonly start: FollowStart }
   | { readonly id: number; readonly kind: "pull" }
@@ -63,6 +64,7 @@ export type ThreadReply =
   | { readonly kind: "explored"; readonly id: number; readonly answer: Explored }
   | { readonly kind: "positions"; readonly id: number; readonly found: readonly (readonly number[] | ThreadFailure)[] }
   | { readonly kind: "learned"; readonly id: number; readonly isDone: boolean }
+  | { readonly kind: "errors"; readonly id: number; readonly found: Awaited<ReturnType<Journal["rememberedErrors"]>> }
   | { readonly kind: "helped"; readonly id: number }
   | { readonly kind: "help"; readonly search: SharedSearch; readonly port: MessagePort }
   | { readonly kind: "entries"; readonly id: number; readonly entries: readonly LiveEntry[] }

@@ -251,6 +251,9 @@ async function serve(request: ThreadRequest): Promise<void> {
       reply({ kind: "learned", id: request.id, isDone });
       return;
     }
+    case "errors":
+      reply({ kind: "errors", id: request.id, found: engine.rememberedErrors(request.since) });
+      return;
     case "help":
       releaseSoon();
       try {

@@ -6,13 +6,21 @@ import { logsHandlers } from "#domain/logs/handlers.ts";
 import { keepLearning } from "#domain/logs/learning.ts";
 import { createLogReader } from "#domain/logs/reader.ts";
 import { createLogStream } from "#domain/logs/stream.ts";
-import type { Grep, Journal, JournalExploration, JournalExport, JournalLists } from "#domain/ports/journal.ts";
+import type {
+  Grep,
+  Journal,
+  JournalExploration,
+  JournalExport,
+  JournalLists,
+  JournalMemory,
+} from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { encodeTextFrame } from "#transports/ws/index.ts";
 
 export function createLogsPart(
   ports: Pick<PartContext, "clock" | "log"> & {
-    readonly journal: Pick<Journal, "query" | "follow" | "size" | "learnTemplates"> &
+    readonly journal: Pick<Journal, "query" | "follow" | "size"> &
+      JournalMemory &
       JournalExploration &
       JournalExport &
       JournalLists;

@@ -12,7 +12,14 @@ import type {
   ConnectorPlan,
 } from "#domain/ports/connectors.ts";
 import { ProviderFailed } from "#domain/ports/connectors.ts";
-import type { Journal, JournalExploration, JournalExport, JournalLists, LogFilters } from "#domain/ports/journal.ts";
+import type {
+  Journal,
+  JournalExploration,
+  JournalExport,
+  JournalLists,
+  JournalMemory,
+  LogFilters,
+} from "#domain/ports/journal.ts";
 import type { Attributes, Span, Tracer } from "#telemetry/tracing.ts";
 import { errorTypeOf } from "#telemetry/tracing.ts";
 
@@ -45,7 +52,8 @@ export const tracedCalls =
       work,
     );
 
-type ReadJournal = Pick<Journal, "query" | "follow" | "learnTemplates"> &
+type ReadJournal = Pick<Journal, "query" | "follow"> &
+  JournalMemory &
   JournalLists &
   JournalExploration &
   JournalExport;

@@ -50,6 +50,8 @@ export interface CheckSettings {
   readonly mounts?: Readonly<Record<string, MountSettings>>;
   /** Over which time a figure is the average. */
   readonly overMs?: number;
+  /** How long it is learned what is usual. */
+  readonly learningMs?: number;
   /** Whether the host is meant to have no way out. */
   readonly isIsolated?: boolean;
   /** What the last run said, where there was one. */

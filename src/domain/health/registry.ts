@@ -35,6 +35,7 @@ import { kernelErrorsCheck } from "./checks/kernel-errors.ts";
 import { lvmThinCheck } from "./checks/lvm-thin.ts";
 import { memoryCheck } from "./checks/memory.ts";
 import { networkConnectivityCheck } from "./checks/network-connectivity.ts";
+import { newErrorsCheck } from "./checks/new-errors.ts";
 import { oomKillsCheck } from "./checks/oom-kills.ts";
 import { packageStatusCheck } from "./checks/package-status.ts";
 import { pressureCheck } from "./checks/pressure.ts";
@@ -65,7 +66,7 @@ export interface CheckPorts {
   /** Undefined without a supported one. */
   readonly packages: PackageManager | undefined;
   readonly reboot: RebootNeed;
-  readonly journal: Pick<Journal, "query" | "size">;
+  readonly journal: Pick<Journal, "query" | "size" | "rememberedErrors">;
   readonly files: CertificateFiles;
   /** Paths of certificates, from the current settings. */
   readonly paths: () => readonly string[];
@@ -126,6 +127,7 @@ const factories = {
   endpoints: endpointsCheck,
   containers: containersCheck,
   backup_age: backupAgeCheck,
+  new_errors: newErrorsCheck,
 } satisfies Readonly<Record<keyof typeof checkMeanings, (ports: CheckPorts) => Check>>;
 
 const ids = Object.keys(factories);

@@ -12,7 +12,7 @@ export function keepLearning({
   clock,
   onTrouble,
 }: {
-  readonly journal: JournalMemory;
+  readonly journal: Pick<JournalMemory, "learnTemplates">;
   readonly clock: Pick<Clock, "every" | "sleep">;
   readonly onTrouble: (error: unknown) => void;
 }): Dispose {

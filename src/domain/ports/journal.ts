@@ -261,6 +261,14 @@ export interface Journal {
    * @returns whether nothing is left to do. @throws as `query`.
    */
   readonly learnTemplates: (signal: AbortSignal) => Promise<boolean>;
+  /**
+   * Templates of which the first error that is remembered was logged at this time or later.
+   * @returns `knownSince`: from when on the host's logs are known; null until all of the journal has been read once.
+   */
+  readonly rememberedErrors: (
+    since: number,
+    signal: AbortSignal,
+  ) => Promise<{ readonly knownSince: number | null; readonly errors: readonly RememberedError[] }>;
   /** @returns JSON; undefined where the entry is not there. @throws as `query`. */
   readonly context: (query: ContextQuery, signal: AbortSignal) => Promise<SerializedJson<LogContext> | undefined>;
   /**
@@ -297,8 +305,13 @@ export type JournalLists = Pick<Journal, "boots" | "fieldNames" | "fieldValues" 
 /** What is counted in the journal, and what stands around an entry. */
 export type JournalExploration = Pick<Journal, "histogram" | "facets" | "templates" | "context">;
 
+/** A template of which this host has logged errors. Times are microseconds since the epoch. */
+export interface RememberedError extends LogTemplate {
+  readonly firstError: number;
+}
+
 /** Remembers what is logged. */
-export type JournalMemory = Pick<Journal, "learnTemplates">;
+export type JournalMemory = Pick<Journal, "learnTemplates" | "rememberedErrors">;
 
 /** Writes whole windows of the journal. */
 export type JournalExport = Pick<Journal, "export">;

@@ -142,4 +142,8 @@ export const checkMeanings: Readonly<Record<string, readonly [meaning: string, r
     "The last backup is too old or failed, or no backup exists.",
     "Run the backup by hand and see why it failed; then test that it can be restored.",
   ],
+  new_errors: [
+    "A program logs an error that this host has never logged before.",
+    "Read the entries (steward logs --template ID --since -1d) and what stands around them; what is harmless goes into `ignore`, by its id or unit.",
+  ],
 };

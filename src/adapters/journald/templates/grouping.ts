@@ -1,8 +1,8 @@
 import { createHash, randomInt } from "node:crypto";
 import { groupClasses, identityOf } from "#domain/logs/templates/group.ts";
-import type { LogTemplate, MessageClass } from "#domain/ports/journal.ts";
+import type { LogTemplate, MessageClass, RememberedError } from "#domain/ports/journal.ts";
 import type { ClassTable } from "./classes.ts";
-import type { Remembered } from "./memory.ts";
+import type { Remembered, TemplateMemory } from "./memory.ts";
 
 const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
@@ -80,4 +80,14 @@ export function createGrouping(): (tables: readonly ClassTable[], memory: readon
     }
     return grouped;
   };
+}
+
+/** Templates of which the first error came at this time or later: a former one is in that which it has become. */
+export function errorsSince({ templates: memory, knownSince }: TemplateMemory, since: number) {
+  const { templates, rememberedOf } = createGrouping()([], memory);
+  const errors = templates.flatMap((template, position): readonly RememberedError[] => {
+    const { firstError = null } = rememberedOf(position) ?? {};
+    return firstError === null || firstError < since ? [] : [{ ...template, firstError }];
+  });
+  return { knownSince, errors };
 }

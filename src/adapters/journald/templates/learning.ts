@@ -105,7 +105,9 @@ export function createLearner(
     files = present;
     unwrittenMs += performance.now() - startedAt;
     if (learned.size > 0 && (isDone || unwrittenMs >= writtenEachMs)) {
-      writeMemory(path, { templates: remember(memory.templates, [...learned]), files });
+      const firsts = sources.flatMap((source) => (source.all().length === 0 ? [] : [source.file.header.headRealtime]));
+      const knownSince = isDone ? Math.min(memory.knownSince ?? Infinity, ...firsts) : memory.knownSince;
+      writeMemory(path, { templates: remember(memory.templates, [...learned]), files, knownSince });
       learned.clear();
       files = undefined;
       unwrittenMs = 0;

@@ -27,12 +27,12 @@ const open = () => {
 describe("remembered templates", () => {
   it("are read as they were written, and again when they have changed", () => {
     using memory = open();
-    expect(memory.read()).toEqual({ templates: [], files: {} });
-    const first = { templates: [template("port <*> is open", { firstError: 7 })], files: { aa: 3 } };
+    expect(memory.read()).toEqual({ templates: [], files: {}, knownSince: null });
+    const first = { templates: [template("port <*> is open", { firstError: 7 })], files: { aa: 3 }, knownSince: 5 };
     writeMemory(memory.path, first);
     const given = memory.read();
     expect([given, memory.read() === given, memory.faults]).toEqual([first, true, []]);
-    const second = { templates: [template("\u{1f600} \ud800 <*>")], files: {} };
+    const second = { templates: [template("\u{1f600} \ud800 <*>")], files: {}, knownSince: null };
     writeMemory(memory.path, second);
     expect(memory.read()).toEqual(second);
   });
@@ -44,16 +44,16 @@ describe("remembered templates", () => {
     ["a list", () => "[]"],
   ])("are none where the table is %s, which is told once", (_, change) => {
     using memory = open();
-    writeMemory(memory.path, { templates: [template("x")], files: { aa: 3 } });
+    writeMemory(memory.path, { templates: [template("x")], files: { aa: 3 }, knownSince: 5 });
     writeFileSync(memory.path, change(readFileSync(memory.path, "utf8")));
-    expect([memory.read(), memory.read()]).toEqual(Array(2).fill({ templates: [], files: {} }));
+    expect([memory.read(), memory.read()]).toEqual(Array(2).fill({ templates: [], files: {}, knownSince: null }));
     expect(memory.faults).toEqual([{ path: memory.path, what: expect.stringContaining("cannot be used") }]);
   });
 
   it("are none where the table is of another version", () => {
     using memory = open();
     writeFileSync(memory.path, '{"version":0,"templates":"of another kind"}');
-    expect([memory.read(), memory.faults]).toEqual([{ templates: [], files: {} }, []]);
+    expect([memory.read(), memory.faults]).toEqual([{ templates: [], files: {}, knownSince: null }, []]);
   });
 
   it("are errors first and then the newest, where they are more than there is room for", () => {

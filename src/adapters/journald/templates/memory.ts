@@ -18,9 +18,11 @@ export interface TemplateMemory {
   readonly templates: readonly Remembered[];
   /** By the ids of files, how many of their entries are in it. */
   readonly files: Readonly<Record<string, number>>;
+  /** The time of the first entry of all files that were read; null until all were read to their ends once. */
+  readonly knownSince: number | null;
 }
 
-const nothing: TemplateMemory = { templates: [], files: {} };
+const nothing: TemplateMemory = { templates: [], files: {}, knownSince: null };
 
 /** Of another version nothing can be used: how messages are masked and joined, and what a row has. */
 const version = 1;
@@ -59,19 +61,23 @@ function parse(text: string): TemplateMemory {
   const value: unknown = JSON.parse(text);
   if (!isRecord(value)) throw new Error("expected a JSON object");
   if (value["version"] !== version) return nothing;
-  const { files, templates } = value;
+  const { files, templates, knownSince = null } = value;
   if (!isRecord(files) || !Array.isArray(templates)) throw new Error("files or templates are missing");
   const counts = Object.entries(files).filter((each): each is [string, number] => Number.isSafeInteger(each[1]));
-  return { files: Object.fromEntries(counts), templates: bounded(templates.map(readRow)) };
+  return {
+    files: Object.fromEntries(counts),
+    templates: bounded(templates.map(readRow)),
+    knownSince: typeof knownSince === "number" ? knownSince : null,
+  };
 }
 
 /** Writes it for the next time, and for others. */
-export function writeMemory(path: string, { templates, files }: TemplateMemory): void {
+export function writeMemory(path: string, { templates, ...rest }: TemplateMemory): void {
   const rows = templates.map(({ unit, identifier, origin, text, first, last, firstError }) => [
     ...[unit, identifier, origin, text],
     ...[first, last, firstError],
   ]);
-  writeFileAtomic(path, JSON.stringify({ version, files, templates: rows }));
+  writeFileAtomic(path, JSON.stringify({ version, ...rest, templates: rows }));
 }
 
 /**
