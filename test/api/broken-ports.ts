@@ -28,6 +28,7 @@ export const portsOf = (service: MutableService, own: Pick<Started, "keys" | "le
     "plugin sandbox": { port: service.plugins.sandbox, how: "rejects", except: ["behave", "refuseStart"] },
     units: { port: service.units, how: "rejects" },
     journal: { port: service.journal, how: "rejects", except: ["append"] },
+    runbooks: { port: service.runbooks, how: "rejects" },
     "package manager": { port: service.packageManager, how: "rejects" },
     snapshots: { port: service.snapshots, how: "rejects" },
   }) as const satisfies Readonly<Record<string, Port>>;

@@ -110,6 +110,8 @@ describeOnHost(
         await carryOut("Enable napper.service", "Enable");
         await drawer.getByRole("button", { name: "Disable", exact: true }).waitFor();
         expect(await property(session, "napper.service", "UnitFileState")).toBe("enabled");
+        await drawer.getByText("Ask a language model", { exact: true }).click();
+        await drawer.getByText("No language model is configured").waitFor();
       });
 
       it("are found and restarted by keyboard alone, and the focus comes back", async () => {

@@ -8,8 +8,11 @@ const reads = names.filter((name) => operations[name].method === "GET");
 
 /** What paths and queries name, where the machine has it. */
 const named: Readonly<Record<string, string>> = { check_id: "disk_space", name: "cron.service" };
-const namedBy: Partial<Record<OperationName, { readonly name?: string; readonly query?: string }>> = {
+const namedBy: Partial<
+  Record<OperationName, { readonly name?: string; readonly id?: string; readonly query?: string }>
+> = {
   getCheckMetrics: { query: "check=disk_space" },
+  getRunbook: { id: "disk_space" },
   getDiskUsage: { query: "path=/var" },
   listLogFieldValues: { name: "_COMM" },
   getPackage: { name: "bash" },

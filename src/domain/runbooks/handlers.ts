@@ -19,19 +19,19 @@ export interface UnitNames {
 }
 
 export const runbookHandlers = (
-  { read }: Runbooks,
+  files: Runbooks,
   { canonicalUnit, isWithin }: UnitNames,
 ): Handlers<typeof runbooks> => ({
   async listRunbooks({ query: { check, unit, template } }, context) {
     const units = given(unit).map(canonicalUnit);
-    const { runbooks: all, faults } = await read(context.signal());
+    const { runbooks: all, faults } = await files.read(context.signal());
     const isChosen = [check, unit, template].some((each) => each !== undefined);
     const subjects = { checks: given(check), units, templates: given(template) };
     const found = isChosen ? runbooksFor(all, subjects, isWithin) : all;
     return { runbooks: found.map(toEntry), faults: [...faults], ...wholeList(found.length) };
   },
   async getRunbook({ params: { id } }, context) {
-    const { runbooks: all, faults } = await read(context.signal());
+    const { runbooks: all, faults } = await files.read(context.signal());
     const found = all.find((each) => each.id === id);
     if (found !== undefined) return { ...toEntry(found), body: found.body };
     const fault = faults.find(({ file }) => file.endsWith(`/${id}.md`));

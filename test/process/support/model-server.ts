@@ -20,30 +20,6 @@ export interface ModelServer {
   readonly close: () => Promise<void>;
 }
 
-/** What a model does when it is asked: it says something, or calls tools. */
-export interface Turn {
-  readonly says?: string;
-  readonly calls?: readonly (readonly [name: string, given: object])[];
-  /** Not before the server is told to. */
-  readonly isHeld?: true;
-}
-
-type Asked = Readonly<Record<string, unknown>>;
-
-/** A model that takes its turns in a conversation, by how often it has spoken in it; the last one again from then on. */
-export const takingTurns =
-  (turns: readonly Turn[]) =>
-  async ({ messages }: Asked, held: () => Promise<void>): Promise<object> => {
-    const spoken = (messages as readonly { readonly role: string }[]).filter(({ role }) => role === "assistant");
-    const { says = null, calls = [], isHeld } = turns[Math.min(spoken.length, turns.length - 1)] ?? {};
-    if (isHeld) await held();
-    const made = calls.map(([name, given], at) => ({
-      ...{ id: `call-${at}`, type: "function" },
-      function: { name, arguments: JSON.stringify(given) },
-    }));
-    return { content: says, ...(made.length > 0 && { tool_calls: made }) };
-  };
-
 const model = "tiny-1";
 const usage = { prompt_tokens: 11, completion_tokens: 3, total_tokens: 14 };
 const usualWords = ["All ", "is ", "well"];
@@ -76,7 +52,7 @@ export async function startModelServer({
   servedAs = model,
   messageTo = () => undefined,
 }: {
-  readonly messageTo?: (request: Asked, held: () => Promise<void>) => object | undefined | Promise<object | undefined>;
+  readonly messageTo?: (request: Readonly<Record<string, unknown>>) => object | undefined | Promise<object>;
   readonly words?: readonly string[];
   readonly servedAs?: string;
 } = {}): Promise<ModelServer> {
@@ -96,10 +72,10 @@ export async function startModelServer({
     response.once("close", () => {
       if (!response.writableFinished) hungUp += 1;
     });
-    const asked = JSON.parse(body) as Asked;
+    const asked = JSON.parse(body) as Record<string, unknown>;
     if (asked["stream"] !== true) {
       if (server.mode === "held") await held.promise;
-      return answerJson(response, 200, whole(await messageTo(asked, () => held.promise)));
+      return answerJson(response, 200, whole(await messageTo(asked)));
     }
     response.writeHead(200, { "Content-Type": "text/event-stream" });
     const write = (data: object | string): void =>

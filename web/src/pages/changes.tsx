@@ -11,6 +11,7 @@ export interface Change {
 }
 
 const ofAccess = /Session|Ticket|Code|Passkey|Approval|^approve$|^deny$/;
+const ofModels = /^(?:chat|diagnose|explainCheck|testConnector)$/;
 /** Of a target what says by which way the call came, not what it was about. */
 const ways = new Set(["session", "via", "client", "stated_reason"]);
 const aboutOf = (target: Readonly<Record<string, string>>): string =>
@@ -18,12 +19,12 @@ const aboutOf = (target: Readonly<Record<string, string>>): string =>
     .flatMap(([name, value]) => (ways.has(name) ? [] : [value]))
     .join(", ");
 
-/** Calls that changed something: no sign-ins, and approvals only as the calls that were carried out. */
+/** Calls that changed something: no sign-ins and questions to models, and approvals only as the calls that were carried out. */
 export function callsOf({ entries }: Answer<"listAudit">): readonly Change[] {
   return entries.flatMap(({ seq, time, operation, outcome, dry_run: isDry, key_name: key, target }) => {
     const isOwn = operation === null || ofAccess.test(operation) || operation.includes(".");
     const waits = target?.["proposed"] !== undefined;
-    if (isOwn || isDry || waits || outcome !== "ok") return [];
+    if (isOwn || ofModels.test(operation) || isDry || waits || outcome !== "ok") return [];
     return [{ key: `a${seq}`, at: time, text: texts.change(operation, aboutOf(target ?? {}), key) }];
   });
 }
