@@ -19,6 +19,11 @@ const call = {
   operation: Type.String({ description: "Name of the operation.", examples: ["listLogs"] }),
   arguments: Arguments("The arguments that the model gave, without secrets."),
   error_code: NullableString("Code of the error that answered it, such as `FORBIDDEN`; null if none did."),
+  planned: Type.Optional(
+    Type.Literal(true, {
+      description: "Present for an operation that would change something: only its plan was asked for.",
+    }),
+  ),
 };
 
 /** A call of an operation by the model, with the rights of the caller. */

@@ -47,6 +47,7 @@ describe("steward ask", () => {
       /^It .*ended \[C1\]\. Stop cron now\.\n\nIt called:\n {2}C1 getService name=backup\.service: 200, /,
     );
     expect(out).not.toContain("\u001b");
+    expect(out).toContain("C2 stopService name=cron.service stated_reason=It holds the lock.: planned, not done\n");
     expect(out).toContain("C3 listLogs limit=many: 400 VALIDATION_ERROR\n");
     expect(out).toMatch(
       /\nproposed: stopService \(It holds the lock\.\)\n {2}1\. stop cron\.service\n[^$]* {2}steward .*api stop-service cron\.service\n$/,

@@ -1,6 +1,8 @@
 import { LLMock } from "@copilotkit/aimock";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { operations } from "#contract/index.ts";
 import type { ChatCall } from "#domain/ports/connectors.ts";
+import { toolRows } from "#transports/mcp/tools.ts";
 import type { Captured } from "./support/capture-server.ts";
 import { answerEvents, answerJson, withCaptureServer } from "./support/capture-server.ts";
 import { answers, type Interface, spoken } from "./support/provider-answers.ts";
@@ -27,13 +29,11 @@ beforeAll(async () => {
 });
 afterAll(() => mock.stop());
 
-const tools: ChatCall["tools"] = [
-  {
-    name: "listLogs",
-    description: "Entries of the journal",
-    schema: { type: "object", properties: { unit: { type: "string" } }, required: ["unit"] },
-  },
-];
+/** All that a model may be offered: each provider has a form of its own for the schemas. */
+const tools = [...toolRows(operations).values()].map(({ name, tool }) => ({
+  ...{ name, description: tool.description },
+  schema: { ...tool.inputSchema },
+}));
 
 const call: ChatCall = {
   messages: [
@@ -222,7 +222,7 @@ it.each(everyProvider)("tools are called by $title, and answered", async ({ entr
   expect([content, more]).toEqual(["It is port 80.", undefined]);
   const { body } = mock.getLastRequest() ?? {};
   const sent = JSON.stringify(body);
-  for (const part of ["nginx.service", "bind() to port 80 failed", "Entries of the journal"])
+  for (const part of ["nginx.service", "bind() to port 80 failed", ...tools.map(({ name }) => name)])
     expect(sent).toContain(part);
 });
 

@@ -27,8 +27,10 @@ const callText = ({ id, operation, arguments: given }: DiagnosisStep | Diagnosis
   return oneLine([id, operation, ...words].join(" "));
 };
 
-const endOf = ({ status, error_code: code, bytes }: DiagnosisStep | DiagnosisCall): string =>
-  code === null ? `${status ?? ""}, ${formatBytes(bytes ?? 0)}` : oneLine(`${status ?? ""} ${code}`);
+function endOf({ status, error_code: code, planned, bytes }: DiagnosisStep | DiagnosisCall): string {
+  if (code !== null) return oneLine(`${status ?? ""} ${code}`);
+  return planned ? "planned, not done" : `${status ?? ""}, ${formatBytes(bytes ?? 0)}`;
+}
 
 function printProposal(io: Io, { client }: Connection, proposal: DiagnosisProposal): void {
   const { operation, reason, plan } = proposal;

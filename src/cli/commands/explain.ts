@@ -20,8 +20,9 @@ function printAnswer(io: Io, answer: Answer<"explainCheck">): void {
     const cited = answer.cited.length === 0 ? "" : `, cites ${answer.cited.length} journal entries`;
     io.err(`${paintError(io, "dim", `${oneLine(answer.model)} by ${oneLine(answer.connector)}${cited}`)}\n`);
   }
-  const { invalid_citations: strange = [] } = "explanation" in answer ? answer : {};
+  const { invalid_citations: strange = [], unsupported = [] } = "explanation" in answer ? answer : {};
   if (strange.length > 0) io.err(`steward: it cites lines that do not exist: ${strange.join(", ")}\n`);
+  for (const sentence of unsupported) io.err(`steward: without evidence: ${oneLine(sentence)}\n`);
   for (const what of answer.omitted) io.err(`steward: not sent: ${oneLine(what)}\n`);
 }
 

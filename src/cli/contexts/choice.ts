@@ -19,7 +19,7 @@ const usualReadMs = 15_000;
 const usualChangeMs = 15 * 60_000;
 /** Commands that concern no other host, or that are interactive. */
 const onlyOne: ReadonlySet<string> = new Set(
-  "serve task config completion context help chat watch observability new validate".split(" "),
+  "serve task config completion context help ask chat watch observability new validate".split(" "),
 );
 const onlyOneWith: ReadonlySet<string> = new Set(["--follow", "--fix", "--offline", "--nagios"]);
 

@@ -191,6 +191,7 @@ async function* carryOut(call: ToolCall, state: State, ports: LoopPorts): AsyncG
     ...begun,
     status: answer.status,
     error_code: codeIn(answer),
+    ...(answer.planned !== undefined && { planned: true }),
     bytes: utf8Length(text),
     duration_ms: Math.round(ports.clock.monotonicMs() - startedAt),
   };

@@ -70,6 +70,7 @@ export async function topicOf(input: DiagnosisInput, ports: TopicPorts, context:
 export function findingOf({ check, unit, units }: Topic, nowMs: number): HealthCheckResult {
   const names = [...new Set([...(unit === undefined ? [] : [unit]), ...units.map(({ name }) => name)])];
   const since = units.find(({ since: at }) => at !== null)?.since ?? nowMs;
+  if (check !== null && names.length === 0) return check;
   if (check !== null) return { ...check, details: { ...check.details, asked_about: names } };
   const at = toTimestamp(nowMs);
   return {
