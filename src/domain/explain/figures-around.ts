@@ -17,7 +17,8 @@ const looks = [
 export const figuresBefore: Surrounding = {
   title: "Figures of the check at earlier times",
   scope: "health:read",
-  concerns: () => true,
+  // What is asked about a unit alone is no check.
+  concerns: ({ check_id: check }) => check !== "",
   async read(reads, { check_id: check, checked_at: now }, context) {
     const found = new Map<string, string[]>();
     for (const { ago, ms, withinMs } of looks) {

@@ -211,6 +211,12 @@ describe("what stands around a finding", () => {
     ]);
   });
 
+  it("of units that somebody asks about are ports, and no figures of a check", () => {
+    const titles = titlesOf(finding(""));
+    expect(titles).toContain("Ports at which programs listen");
+    expect(titles.join()).not.toContain("Figures");
+  });
+
   it("of any other finding is the host, units, other findings and changes", () => {
     expect(titlesOf(finding("dns_resolution"))).toEqual([
       ...[

@@ -8,7 +8,8 @@ import { namedUnits } from "./subjects.ts";
 const few = { units: 10, looked: 3, listeners: 24 } as const;
 /** Of what a program or a person starts and stops; targets and slices follow from these. */
 const kinds = new Set<UnitEntry["type"]>(["service", "mount", "socket", "timer", "path"]);
-const ofServices = new Set(["systemd_failed", "unit_restart_loops", "endpoints"]);
+/** Without an id it is what somebody asks about units. */
+const ofServices = new Set(["systemd_failed", "unit_restart_loops", "endpoints", ""]);
 
 const hasFailed = ({ active_state: active, sub_state: sub }: UnitEntry): boolean =>
   active === "failed" || sub === "auto-restart";
