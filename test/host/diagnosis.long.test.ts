@@ -21,7 +21,7 @@ const bundles = process.env["STEWARD_WRITE_BUNDLES"] === "1" ? join(import.meta.
 const masked = (text: string): string =>
   text
     .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
-    .replaceAll(/^(data (?:begins|ends)) [0-9a-f]{16}$/gm, "$1 CODE")
+    .replaceAll(/^((?:data|advice) (?:begins|ends)) [0-9a-f]{16}$/gm, "$1 CODE")
     .replaceAll(/\[\d+\]/g, "[PID]")
     .replaceAll(/, kernel \S+/g, ", kernel VERSION")
     .replaceAll(/\d+ processors, memory [\d.]+ % used of [\d.]+ GiB/g, "N processors, memory N % used of N GiB")
