@@ -12,6 +12,8 @@ describe("citations", () => {
     ["from [L2-L4] on, or [L2\u20134]", ["L2", "L3", "L4"], []],
     ["[L0] [L10] [L11] [L9999]", ["L10"], ["L0", "L11", "L9999"]],
     ["[L8-L400]", ["L8", "L9", "L10"], ["L400"]],
+    ["[L12345] [L100001] [L999999999999, C00013]", [], ["L12345", "L100001", "L999999999999", "C13"]],
+    ["from [C1-L3] on", ["C1", "L3"], []],
     ["the call [C2] says so, and [C1, L4, 5] too [C4]", ["C2", "C1", "L4", "L5"], ["C4"]],
     ["L3 (L4) [3] [LL] [L] [link](L5) [L5a] [C] [CC]", [], []],
     ["", [], []],
@@ -70,5 +72,7 @@ describe("sentences without evidence", () => {
       }),
       { numRuns: 50 },
     );
+    expect(unsupportedIn("a".repeat(1_000_000), citable)).toEqual([]);
+    expect(unsupportedIn(`So it is.${" [L1]".repeat(50_000)}`, citable)).toEqual([]);
   });
 });
