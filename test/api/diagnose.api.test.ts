@@ -43,17 +43,22 @@ beforeEach(async () => {
       return turn?.(call) ?? {};
     },
   });
+  service = await start();
+});
+afterEach(() => service.app.close());
+
+function start(overrides: Parameters<typeof startTestService>[0] = {}): Promise<TestService> {
   const connectors = ["local", "far"].map((name) => ({
     ...{ name, provider: "Fake", model: "fake-1", timeoutMs: 120_000 },
     access: { provider },
   }));
-  service = await startTestService({
+  return startTestService({
     ...{ journal, units, tokenLedger: ledger },
     loadConnectors: () =>
       Promise.resolve({ plan: { default: "local", connectors, budgetOf: () => limit }, discovery: undefined }),
+    ...overrides,
   });
-});
-afterEach(() => service.app.close());
+}
 
 const says = (content: string) => (): Partial<ChatReply> => ({ content });
 const wants =
@@ -340,6 +345,46 @@ describe("the calls of a diagnosis", () => {
     expect([done.status, units.actions]).toEqual([200, ["stop cron.service"]]);
   });
 
+  it("are proposed as the request that would carry them out, of which the model uses nothing up", async () => {
+    const named = '"name":"cron.service","idempotency_key":"mine"';
+    script = [
+      wants(
+        ["stopService", `{${named}}`],
+        ["restartService", `{${named}}`],
+        ["restartService", `{${named},"__proto__":"x"}`],
+      ),
+      says("Stop cron [C1]."),
+    ];
+    const { proposals, calls } = await answered({ question: "Why?" });
+    expect(calls.map(({ status }) => status)).toEqual([200, 200, 400]);
+    expect(proposals.map((each) => JSON.stringify(each.arguments))).toEqual([
+      '{"params":{"name":"cron.service"}}',
+      '{"params":{"name":"cron.service"}}',
+    ]);
+    const [offered] = provider.calls[0]?.tools?.filter(({ name }) => name === "stopService") ?? [];
+    expect(Object.keys(offered?.schema["properties"] as object)).toEqual(["name", "confirm", "stated_reason"]);
+    const { status } = await send(service, {
+      method: "POST",
+      path: "/api/v1/system/services/cron.service/restart",
+      key: service.admin,
+      headers: { "Idempotency-Key": "mine" },
+    });
+    expect(status).toBe(200);
+  });
+
+  it("count against the limits of the key, as requests", async () => {
+    await service.app.close();
+    service = await start({ rateLimits: { perMinute: 3, perHour: 100 } });
+    script = [wants(["listServices", {}], ["listServices", {}], ["listServices", {}]), says("So it is [C2].")];
+    const { calls, answer } = await answered({ question: "Why?" });
+    expect(calls.map(({ status, error_code: code }) => [status, code])).toEqual([
+      [200, null],
+      [200, null],
+      [429, "RATE_LIMITED"],
+    ]);
+    expect(answer).toBe("So it is [C2].");
+  });
+
   it("of a key that may only propose are plans that say so", async () => {
     script = [wants(["restartService", { name: "shop.service" }]), says("Restart it [C1].")];
     const key = service.key(["connectors:chat", "propose:services:restart"]);
@@ -429,6 +474,14 @@ describe("the end of a diagnosis", () => {
       steps: 3,
       answer: "It is so [C2].",
     });
+  });
+
+  it("by time comes between the calls of one step too", async () => {
+    journal.hold = () => service.clock.advance(30_000);
+    script = [wants(...Array.from({ length: 10 }, () => ["listLogs", {}] as const)), says("It takes too long [C1].")];
+    const key = service.key(["connectors:chat", "logs:read"]);
+    const { stopped_by: by, calls } = await answered({ question: "Why?" }, key);
+    expect([by, calls.map(({ status }) => status)]).toEqual(["time", Array(6).fill(503)]);
   });
 
   it("by tokens of the diagnosis, or of the day of the key, has an answer from what there is", async () => {

@@ -226,6 +226,20 @@ it.each(everyProvider)("tools are called by $title, and answered", async ({ entr
     expect(sent).toContain(part);
 });
 
+it("a tool call is handed on without the key that it repeats", async () => {
+  const wanted = { id: "call-1", type: "function", function: { name: plantedKey, arguments: `{"a":"${plantedKey}"}` } };
+  const message = { role: "assistant", content: null, tool_calls: [wanted] };
+  const answer = { ...answers.chatCompletions.whole, choices: [{ index: 0, finish_reason: "tool_calls", message }] };
+  await withCaptureServer(
+    (_, response) => answerJson(response, answer),
+    async ({ url }) => {
+      const provider = providerAt(url, { provider: "openai", api: "chat" });
+      const { called } = await provider.chat({ ...ask("look", {}), tools }, never);
+      expect(called?.calls).toEqual([{ id: "call-1", name: "[redacted]", input: '{"a":"[redacted]"}' }]);
+    },
+  );
+});
+
 const speaksOf = (provider: string): Interface =>
   everyProvider.find(({ entry }) => entry.provider === provider)?.speaks ?? "chatCompletions";
 

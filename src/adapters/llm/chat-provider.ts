@@ -85,7 +85,7 @@ function toTurnPart(part: LanguageModelV4Content): Assistant["content"] {
 function toolCallsIn(content: readonly LanguageModelV4Content[], secrets: readonly string[]): ToolCalls | undefined {
   const calls = content.flatMap((part) =>
     part.type === "tool-call"
-      ? [{ id: part.toolCallId, name: part.toolName, input: screened(part.input, secrets) }]
+      ? [{ id: part.toolCallId, name: screened(part.toolName, secrets), input: screened(part.input, secrets) }]
       : [],
   );
   return calls.length === 0 ? undefined : { calls, turn: content.flatMap(toTurnPart) };

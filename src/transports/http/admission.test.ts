@@ -49,7 +49,12 @@ describe("a call that is relayed", () => {
   ])("for the key %s is admitted without a credential of its own, unless that has ended", async (keyId, said) => {
     const via = { transport: "mcp", client: "probe" } as const;
     const socket = new Socket();
-    const relayed = { caller: { ...caller, keyId, keyName: "n", via }, socket, signal: new AbortController().signal };
+    const relayed = {
+      caller: { ...caller, keyId, keyName: "n", via },
+      socket,
+      signal: new AbortController().signal,
+      isCounted: true,
+    };
     const request = { headers: {}, query: {}, raw: {}, record: createRequestRecord() } as unknown as FastifyRequest;
     const admitted = relayFor(relayed, () => Promise.resolve(admit(request, {} as FastifyReply, undefined)?.keyName));
     expect(await admitted.catch((error: Error) => error.message)).toBe(said);

@@ -147,6 +147,18 @@ function relayedCaller(hasEnded: AdmissionPorts["hasEnded"]): Caller | undefined
   return caller;
 }
 
+/** Counts a request. @throws DomainError `RATE_LIMITED` */
+const spendingOf =
+  ({ takeBudget, clock }: Pick<AdmissionPorts, "takeBudget" | "clock">) =>
+  (caller: Caller, reply: FastifyReply): void => {
+    // The limits are those of keys; whoever may open the socket can also stop the service.
+    if (caller.credential === "socket") return;
+    const decision = takeBudget?.(caller.keyId);
+    if (decision === undefined) return;
+    setLimitHeaders(reply, decision, clock.now());
+    if (!decision.allowed) throw budgetRefusal(decision);
+  };
+
 export type Logins = ReturnType<typeof createAdmission>["login"];
 
 /**
@@ -155,7 +167,8 @@ export type Logins = ReturnType<typeof createAdmission>["login"];
  */
 export function createAdmission(ports: AdmissionPorts) {
   const { authenticate, identify, sessions, cookies, certificates, localPeers } = ports;
-  const { takeBudget, takeFailure, metricsPublic, clock } = ports;
+  const { takeFailure, metricsPublic } = ports;
+  const spend = spendingOf(ports);
   const certificateOf = certificates.of;
   /** Connections whose last answer is being made: no further request on them is served. */
   const hadLastAnswer = new WeakSet<Socket>();
@@ -202,15 +215,6 @@ export function createAdmission(ports: AdmissionPorts) {
     });
   };
 
-  const spend = (caller: Caller, reply: FastifyReply): void => {
-    // The limits are those of keys; whoever may open the socket can also stop the service.
-    if (caller.credential === "socket") return;
-    const decision = takeBudget?.(caller.keyId);
-    if (decision === undefined) return;
-    setLimitHeaders(reply, decision, clock.now());
-    if (!decision.allowed) throw budgetRefusal(decision);
-  };
-
   const identified = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): Caller => {
     const caller = callerOf(request, access);
     const { socket } = request.raw;
@@ -229,8 +233,10 @@ export function createAdmission(ports: AdmissionPorts) {
 
   const admit = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): Caller | undefined => {
     if (needsNoKey(request, access, metricsPublic)) return undefined;
-    const caller = relayedCaller(ports.hasEnded) ?? identified(request, reply, access);
+    const relayed = relayedCaller(ports.hasEnded);
+    const caller = relayed ?? identified(request, reply, access);
     request.record.caller = caller;
+    if (relayed !== undefined && relayedCall()?.isCounted === false) spend(relayed, reply);
     if (access !== undefined) checkScopes(caller, access, request, ports.mayPropose);
     return caller;
   };

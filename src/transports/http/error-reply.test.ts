@@ -18,7 +18,7 @@ describe("work that is aborted in a relayed call", () => {
     const toBody = createErrorBody(log, new AbortController().signal);
     const request = { id: "1", raw: { socket: {} } } as FastifyRequest;
     const error = new DOMException("aborted", "AbortError");
-    const body = await relayFor({ caller, socket: new Socket(), signal }, () =>
+    const body = await relayFor({ caller, socket: new Socket(), signal, isCounted: true }, () =>
       Promise.resolve(toBody(error, request)),
     );
     expect([body.error.code, lines.length]).toEqual([code, logged]);

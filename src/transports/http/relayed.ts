@@ -10,11 +10,13 @@ export interface Relayed {
   readonly socket: Socket;
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
+  /** Whether the limits of the key have counted it with the request of the client. */
+  readonly isCounted: boolean;
 }
 
 const current = new AsyncLocalStorage<Relayed>();
 
-/** Makes a call for a caller whose request was counted already. Everything else is decided for the call as for any other. */
+/** Makes a call for a caller who is admitted already. Everything else is decided for the call as for any other. */
 export const relayFor = <T>(relayed: Relayed, call: () => PromiseLike<T>): Promise<T> =>
   current.run(relayed, async () => {
     // An injected request begins when its answer is waited for.

@@ -6,7 +6,7 @@ import { planTokenForm, planTokenHeader } from "#domain/access/plan-tokens.ts";
 import { cleaned } from "#domain/common/clean-text.ts";
 import { type DomainError, invalid } from "#domain/common/error.ts";
 import { isRecord } from "#kernel/values.ts";
-import { idempotencyKey, planToken, statedReason, type ToolRow } from "./tools.ts";
+import { idempotencyKey, placeOf, planToken, statedReason, type ToolRow } from "./tools.ts";
 
 /** What a tool answers. */
 export interface ToolResult {
@@ -21,7 +21,10 @@ export type Arguments = Readonly<Record<string, unknown>>;
 /** The way in of every request, for a caller who is admitted already. */
 export interface Server {
   readonly app: Pick<FastifyInstance, "inject">;
-  readonly relay: <T>(origin: Pick<Origin, "caller" | "socket" | "signal">, call: () => PromiseLike<T>) => Promise<T>;
+  readonly relay: <T>(
+    origin: Pick<Origin, "caller" | "socket" | "signal" | "isCounted">,
+    call: () => PromiseLike<T>,
+  ) => Promise<T>;
 }
 
 /** Who calls by which way: the admitted caller, its address and its connection. */
@@ -31,6 +34,8 @@ export interface Origin {
   readonly socket: Socket;
   /** Ends with the request of the client. */
   readonly signal: AbortSignal;
+  /** Whether the limits of the key have counted it. */
+  readonly isCounted: boolean;
 }
 
 export interface Answer {
@@ -54,6 +59,10 @@ function textOf(name: string, value: unknown): string {
   throw invalid(name, "Must be a text, a number, true or false");
 }
 
+/** Models fill in each argument that they know of, with null where they mean nothing. */
+export const isNothing = (place: "params" | "query" | "body", value: unknown): boolean =>
+  place === "query" && value === null;
+
 /** A segment of a path. @throws DomainError where a URL would take it for another path. */
 function segment(name: string, value: unknown): string {
   const text = textOf(name, value ?? "");
@@ -61,23 +70,26 @@ function segment(name: string, value: unknown): string {
   return encodeURIComponent(text);
 }
 
-/** Arguments that the row has not are sent as members of the body or query, so that they are refused as over HTTP. */
-function requestOf({ operation, places }: ToolRow, given: Arguments) {
-  const { path, method, body } = operation;
+function requestOf(row: ToolRow, given: Arguments) {
+  const { operation } = row;
+  const { path, method } = operation;
   const query = new URLSearchParams();
-  const members: Record<string, unknown> = {};
+  const members: (readonly [string, unknown])[] = [];
   for (const [name, value] of Object.entries(given)) {
     if (name === planToken || name === statedReason) continue;
     if (name === idempotencyKey && takesIdempotencyKey(operation)) continue;
-    const place = places[name] ?? (method === "GET" || body === undefined ? "query" : "body");
+    const place = placeOf(row, name);
     if (place === "params") continue;
-    if (place === "body") members[name] = value;
-    // Models fill in each argument that they know of, with null where they mean nothing.
-    else if (value !== null) for (const each of [value].flat()) query.append(name, textOf(name, each));
+    if (place === "body") members.push([name, value]);
+    else if (!isNothing(place, value)) for (const each of [value].flat()) query.append(name, textOf(name, each));
   }
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segment(name, given[name]));
   const { size } = query;
-  return { url: `${apiBase}${filled}${size === 0 ? "" : `?${query.toString()}`}`, method, members };
+  return {
+    url: `${apiBase}${filled}${size === 0 ? "" : `?${query.toString()}`}`,
+    method,
+    members: Object.fromEntries(members),
+  };
 }
 
 /** The arguments that are headers over HTTP. @throws DomainError in words of the argument: a client knows of no header. */

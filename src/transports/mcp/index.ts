@@ -72,6 +72,8 @@ function originOf({ caller, request }: Asked, context: ServerContext, given: Arg
     address: request.record.remoteAddress ?? "",
     socket: request.raw.socket,
     signal: context.mcpReq.signal,
+    // With the request that it is the only message of.
+    isCounted: true,
   };
 }
 

@@ -1,20 +1,36 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Operation, Operations, ToolAnswer, Tools } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
-import { type Arguments, call, type Server } from "./calls.ts";
-import { inToolsets, isOpenTo, planToken, reasonOf, statedReason, type ToolRow, toolRows } from "./tools.ts";
+import { type Arguments, call, isNothing, type Server } from "./calls.ts";
+import {
+  idempotencyKey,
+  inToolsets,
+  isOpenTo,
+  placeOf,
+  planToken,
+  reasonOf,
+  statedReason,
+  type ToolRow,
+  toolRows,
+} from "./tools.ts";
 
 /** What asks a model is no tool of one. A mutation is one as far as it can be planned. */
 const isForModels = ({ operation, places }: ToolRow): boolean =>
-  operation.scope !== "connectors:chat" && (operation.effect === "read" || places["dry_run"] === "query");
+  operation.scope !== "connectors:chat" && (operation.effect === "read" || places.get("dry_run") === "query");
 
 const isRead = ({ effect }: Operation): boolean => effect === "read";
 
 const planned = "Only its plan is made; carrying it out is for the person, who is shown the plan.";
 
+/** What is for who carries a plan out. A key of repetitions that a model uses up would be missing then. */
+const forPersons = [planToken, idempotencyKey, "dry_run"];
+
+const without = <T>(given: Readonly<Record<string, T>>, ...names: readonly string[]): Readonly<Record<string, T>> =>
+  Object.fromEntries(Object.entries(given).filter(([name]) => !names.includes(name)));
+
 /** A tool without the arguments that are not for a model of this service. */
 function toOffer({ name, operation, tool }: ToolRow) {
-  const { [planToken]: _, dry_run: __, ...properties } = tool.inputSchema.properties;
+  const properties = without(tool.inputSchema.properties, ...forPersons);
   const { summary } = operation;
   return {
     name,
@@ -24,13 +40,11 @@ function toOffer({ name, operation, tool }: ToolRow) {
 }
 
 /** Arguments as the `params`, `query` and `body` of the request that they would be. */
-const inParts = ({ places }: ToolRow, given: Arguments): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(
-    [...Map.groupBy(Object.entries(given), ([name]) => places[name] ?? "body")].map(([part, members]) => [
-      part,
-      Object.fromEntries(members),
-    ]),
-  );
+function inParts(row: ToolRow, given: Arguments): Readonly<Record<string, unknown>> {
+  const meant = Object.entries(given).filter(([name, value]) => !isNothing(placeOf(row, name), value));
+  const parts = [...Map.groupBy(meant, ([name]) => placeOf(row, name))];
+  return Object.fromEntries(parts.map(([part, members]) => [part, Object.fromEntries(members)]));
+}
 
 /**
  * Tools for the handlers of requests: the rows that are tools of MCP, in the same way of calling them, as plans where they would change
@@ -56,12 +70,15 @@ export function createRequestTools(ports: {
         const row = rows.get(name);
         if (row === undefined) throw new DomainError("NOT_FOUND", `there is no tool ${name}`);
         if (caller === undefined || socket === undefined) throw new Error("cannot call a tool for nobody");
-        const { [planToken]: _, [statedReason]: __, dry_run: ___, ...meant } = given;
         const isPlan = !isRead(row.operation);
+        const meant = without(given, statedReason, ...forPersons);
         const reason = isPlan ? reasonOf(given) : undefined;
         const sent: Arguments = isPlan ? { ...meant, dry_run: true } : meant;
         const via = { transport: "diagnosis", client: model, ...(reason !== undefined && { reason }) } as const;
-        const origin = { caller: { ...caller, via }, address: remoteAddress ?? "", socket, signal };
+        const origin = {
+          ...{ caller: { ...caller, via }, address: remoteAddress ?? "", socket, signal },
+          isCounted: false,
+        };
         const { status, body, isWhole } = await call({ app: app(), relay }, row, sent, origin);
         return {
           status,

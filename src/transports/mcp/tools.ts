@@ -34,7 +34,7 @@ export interface ToolRow {
   readonly operation: Operation;
   readonly tool: Tool;
   /** Where each argument goes. */
-  readonly places: Readonly<Record<string, Part>>;
+  readonly places: ReadonlyMap<string, Part>;
 }
 
 /** The arguments that are headers of the call. */
@@ -51,6 +51,10 @@ export function reasonOf({ [statedReason]: reason }: Readonly<Record<string, unk
   const text = cleanText(reason.replaceAll(/\s+/g, " ")).trim();
   return text === "" ? undefined : text.slice(0, mostReason).toWellFormed();
 }
+
+/** Where an argument goes. One that the row has not is a member of the body or query, so that it is refused as over HTTP. */
+export const placeOf = ({ operation: { method, body }, places }: ToolRow, name: string): Part =>
+  places.get(name) ?? (method === "GET" || body === undefined ? "query" : "body");
 
 /** What concerns the caller itself, and leads to no credential. */
 const ownAffairs = new Set(["whoami", "canI", "listApprovals", "getApproval", "cancelApproval"]);
@@ -115,15 +119,15 @@ const repeatable = {
 } as const;
 
 function argumentsOf(operation: Operation) {
-  const places: Record<string, Part> = {};
+  const places = new Map<string, Part>();
   const properties: Record<string, Schema> = {};
   const required: string[] = [];
   for (const part of parts) {
     const schema: unknown = operation[part];
     if (!isRecord(schema) || !isRecord(schema["properties"])) continue;
     for (const [name, value] of Object.entries(schema["properties"])) {
-      if (Object.hasOwn(places, name)) throw new Error(`${name} is in two parts of ${operation.path}`);
-      places[name] = part;
+      if (places.has(name)) throw new Error(`${name} is in two parts of ${operation.path}`);
+      places.set(name, part);
       properties[name] = brief(value);
     }
     if (Array.isArray(schema["required"])) required.push(...schema["required"]);

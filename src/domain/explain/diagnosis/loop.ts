@@ -187,7 +187,7 @@ async function* carryOut(call: ToolCall, state: State, ports: LoopPorts): AsyncG
     state.proposals.set(name, proposal);
   }
   state.redactions += redactions;
-  const ended: DiagnosisCall = {
+  const made: DiagnosisCall = {
     ...begun,
     status: answer.status,
     error_code: codeIn(answer),
@@ -195,9 +195,9 @@ async function* carryOut(call: ToolCall, state: State, ports: LoopPorts): AsyncG
     bytes: utf8Length(text),
     duration_ms: Math.round(ports.clock.monotonicMs() - startedAt),
   };
-  state.calls.push(ended);
+  state.calls.push(made);
   ports.onCall(state.calls);
-  yield step(ended);
+  yield step(made);
   return writeAnswer(id, operation, answer.status, text);
 }
 
