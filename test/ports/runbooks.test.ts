@@ -61,6 +61,22 @@ describe("runbooks of a directory", () => {
     expect(runbooks.length).toBeGreaterThan(30);
   });
 
+  it("cannot be in a file, which is named", async () => {
+    write("shop.md", runbook("check: shop"));
+    const { faults: found } = await createRunbooks({ directory: join(directory, "shop.md"), look: lookHere }).read(
+      signal,
+    );
+    expect(found).toEqual([{ file: join(directory, "shop.md"), reason: expect.stringContaining("not a directory") }]);
+  });
+
+  it("are taken apart once, also faulty ones, which may take long", async () => {
+    const keys = Array.from({ length: 3000 }, (_, at) => `k${at}: 1`).join("\n");
+    write("shop.md", `---\n${keys}\n---\nx`);
+    const { read: readAgain } = createRunbooks({ directory, look: lookHere });
+    for (let round = 0; round < 100; round += 1)
+      expect((await readAgain(signal)).faults).toMatchObject([{ reason: "its header must have title" }]);
+  });
+
   it.each([
     ["no header", "Call Ada.", "it does not begin with a header between two lines of three dashes (---)"],
     ["an open header", "---\ntitle: x\n", "it does not begin with a header between two lines of three dashes (---)"],

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Look } from "#adapters/exec/look.ts";
 import { isWritableByOthers, readRegularFile } from "#adapters/files/index.ts";
 import { runbookIdPattern } from "#contract/runbooks.ts";
-import { errorMessage, isNotFound } from "#kernel/errors.ts";
+import { errnoCode, errorMessage } from "#kernel/errors.ts";
 
 export const suffix = ".md";
 const mostFiles = 200;
@@ -44,7 +44,7 @@ export const runbooksOfDirectory: Look<string, RunbookAnswer> = {
       const left = names.length - mostFiles;
       answer(directory, left > 0 ? { fault: `it has ${left} files more than the ${mostFiles} that are read` } : null);
     } catch (error) {
-      answer(directory, isNotFound(error) ? null : { fault: errorMessage(error) });
+      answer(directory, errnoCode(error) === "ENOENT" ? null : { fault: errorMessage(error) });
     }
   },
 };

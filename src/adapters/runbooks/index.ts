@@ -14,6 +14,17 @@ const builtInDirectory = fileURLToPath(new URL("../../../runbooks", import.meta.
 const idOf = (path: string): string => basename(path, suffix);
 const byId = (one: Runbook, other: Runbook): number => (one.id < other.id ? -1 : 1);
 
+type Parsed = ReturnType<typeof parseRunbook> | RunbookFaulty;
+
+function parsedOf(text: string): Parsed {
+  try {
+    return parseRunbook(text);
+  } catch (error) {
+    if (error instanceof RunbookFaulty) return error;
+    throw error;
+  }
+}
+
 const readBuiltIn = (): readonly Runbook[] =>
   readdirSync(builtInDirectory)
     .filter((name) => name.endsWith(suffix))
@@ -27,31 +38,30 @@ const readBuiltIn = (): readonly Runbook[] =>
 export function createRunbooks(ports: { readonly directory: string; readonly look: TakeLook }): Runbooks {
   const directory = resolve(ports.directory);
   let builtIn: readonly Runbook[] | undefined;
-  /** What was made of the texts of the last time. */
-  let known = new Map<string, ReturnType<typeof parseRunbook>>();
+  /** What was made of the texts of the last time, also that they are faulty: a header may take long to read. */
+  let known = new Map<string, Parsed>();
 
   async function readLocal(signal: AbortSignal): Promise<FoundRunbooks> {
     const runbooks: Runbook[] = [];
     const faults: RunbookFault[] = [];
-    const parsed = new Map<string, ReturnType<typeof parseRunbook>>();
+    const parsed = new Map<string, Parsed>();
+    const isFaulty = (file: string, reason: string): void => void faults.push({ file, reason });
     const { answers, silent, isWhole } = await ports.look(runbooksOfDirectory, directory, signal);
     for (const [path, answer] of answers) {
       if (answer === null) continue;
-      try {
-        if ("fault" in answer) throw new RunbookFaulty(answer.fault);
-        const { text } = answer;
-        const made = known.get(text) ?? parseRunbook(text);
-        parsed.set(text, made);
-        runbooks.push({ id: idOf(path), origin: "local", ...made });
-      } catch (error) {
-        if (!(error instanceof RunbookFaulty)) throw error;
-        faults.push({ file: path, reason: error.message });
+      if ("fault" in answer) {
+        isFaulty(path, answer.fault);
+        continue;
       }
+      const { text } = answer;
+      const made = known.get(text) ?? parsedOf(text);
+      parsed.set(text, made);
+      if (made instanceof RunbookFaulty) isFaulty(path, made.message);
+      else runbooks.push({ id: idOf(path), origin: "local", ...made });
     }
     known = parsed;
-    for (const path of silent) faults.push({ file: path, reason: "its file system gives no answer" });
-    if (!isWhole && silent.size === 0)
-      faults.push({ file: directory, reason: "there was no time left to read all of it" });
+    for (const path of silent) isFaulty(path, "its file system gives no answer");
+    if (!isWhole && silent.size === 0) isFaulty(directory, "there was no time left to read all of it");
     return { runbooks: runbooks.sort(byId), faults };
   }
 

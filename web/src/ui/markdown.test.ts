@@ -36,6 +36,15 @@ describe("a text of Markdown", () => {
     ]);
   });
 
+  it("is read in a time that its length bounds", () => {
+    const long = 200_000;
+    expect(blocksOf(`# ${"#".repeat(long)}x`)).toEqual([{ is: "heading", level: 1, text: [`${"#".repeat(long)}x`] }]);
+    expect(blocksOf(`# a${" ".repeat(long)}b #`)).toEqual([
+      { is: "heading", level: 1, text: [`a${" ".repeat(long)}b`] },
+    ]);
+    expect(blocksOf("a\n".repeat(long))).toEqual([{ is: "paragraph", text: [Array(long).fill("a").join(" ")] }]);
+  });
+
   it("keeps what is in a fence that does not end", () => {
     expect(blocksOf("a\n```\nb\nc")).toEqual([
       { is: "paragraph", text: ["a"] },

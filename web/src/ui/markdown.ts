@@ -31,7 +31,8 @@ export function inlinesOf(line: string): readonly Inline[] {
 }
 
 const fence = /^ {0,3}```/;
-const heading = /^ {0,3}(#{1,6})\s+(.+?)\s*#*$/;
+const heading = /^ {0,3}(#{1,6})(?=\s)(.*)$/;
+const closing = /(?<=^|\s)#+$/;
 const bullet = /^\s{0,9}[-*+]\s+(.*)$/;
 const numbered = /^\s{0,9}\d{1,9}[.)]\s+(.*)$/;
 
@@ -54,7 +55,8 @@ export function blocksOf(markdown: string): readonly Block[] {
   const lines = markdown.split("\n");
   for (let at = 0; at < lines.length; at += 1) {
     const line = lines[at] ?? "";
-    const [, marks = "", title = ""] = heading.exec(line) ?? [];
+    const [, marks = "", rest = ""] = heading.exec(line) ?? [];
+    const title = rest.trim().replace(closing, "").trim();
     const [, bulleted] = bullet.exec(line) ?? [];
     const [, ordered] = numbered.exec(line) ?? [];
     if (fence.test(line)) {
