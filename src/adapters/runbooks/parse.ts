@@ -19,6 +19,8 @@ const validator = (): ValidateFunction<RunbookHeader> => {
   return compiled;
 };
 
+/** The longest that says something has less. YAML takes the square of it to read. */
+const mostHeaderChars = 16 * 1024;
 const mostReasonLength = 300;
 const oneLine = (text: string): string => text.replaceAll(/\p{C}+/gu, " ").slice(0, mostReasonLength);
 
@@ -68,7 +70,9 @@ export function parseRunbook(text: string): Omit<Runbook, "id" | "origin"> {
   const end = lines.indexOf("---", 1);
   if (lines[0] !== "---" || end < 0)
     throw new RunbookFaulty("it does not begin with a header between two lines of three dashes (---)");
-  const { title, applies_to: subjects } = headerOf(lines.slice(1, end).join("\n"));
+  const header = lines.slice(1, end).join("\n");
+  if (header.length > mostHeaderChars) throw new RunbookFaulty("its header is longer than 16 KiB");
+  const { title, applies_to: subjects } = headerOf(header);
   const body = lines
     .slice(end + 1)
     .join("\n")
