@@ -44,6 +44,8 @@ const heldByProposers: Partial<Record<OperationName, readonly string[]>> = {
   createKey: ["system:read"],
   // It is that of a read. The other one is that of the operation that is cancelled.
   cancelOperation: ["updates:read", "propose:updates:apply"],
+  // The example is about a check.
+  diagnose: ["health:read"],
 };
 
 const names = Object.keys(operations) as OperationName[];
