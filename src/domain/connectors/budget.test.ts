@@ -73,3 +73,20 @@ it("a token budget releases a reservation once, however often a call is settled"
   expect(ledger.used("key", "2026-11-22")).toBe(100);
   expect(reserve).toThrow("100 are used");
 });
+
+it("a token budget keeps the rest of a reservation for those calls that come after the first of it", () => {
+  const ledger = createFakeTokenLedger();
+  const budgets = createTokenBudgets({ ledger, clock: { now: () => start }, onTrouble: () => undefined });
+  const reserve = (tokens: number) => budgets.reserve({ keyId: "key", limit: 100, tokens, drawsOn: () => undefined });
+  const talk = reserve(60);
+  expect(talk.remaining).toBe(100);
+  talk.spend(20);
+  // What was spent is written at once, and not held twice.
+  expect(ledger.used("key", "2026-11-22")).toBe(20);
+  expect(reserve(1).remaining).toBe(40);
+  // More than was reserved is counted, and holds nothing back that others have reserved.
+  talk.spend(70);
+  expect(reserve(1).remaining).toBe(9);
+  talk.settle(0);
+  expect([ledger.used("key", "2026-11-22"), reserve(1).remaining]).toEqual([90, 8]);
+});
