@@ -38,6 +38,53 @@ async function usedBy(host: Host, unit: string): Promise<number> {
   throw new Error(`cannot tell the processor time of ${unit}: its control group has none`);
 }
 
+/** Messages at a steady pace, as long as the host is up. */
+const writer = `import socket, time
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.connect("/run/systemd/journal/socket")
+n = 0
+while True:
+    for _ in range(50):
+        n += 1
+        s.send(b"MESSAGE=request number %d answered with 200 in %d ms\\nSYSLOG_IDENTIFIER=web-%d\\nPRIORITY=6\\n" % (n, n % 97, n % 7))
+    time.sleep(0.05)`;
+
+const logged: Subject = {
+  ...common,
+  work: `CPU of the service over ${idleSeconds} s in which 1,000 lines a second are logged, with all that it keeps of them`,
+  peer: "the same without lines",
+  goal: { is: "less than", value: 3 },
+};
+
+async function compareLogged({ say }: RowOptions): Promise<Line> {
+  const host = await bootHost({ log: say });
+  try {
+    await host.writeFile("/etc/systemd/journald.conf.d/50-bench.conf", "[Journal]\nRateLimitBurst=0\n");
+    await host.exec(["systemctl", "restart", "systemd-journald"]);
+    await host.startService();
+    await sleep(settleMs);
+    const share = async (): Promise<number> => {
+      const before = await usedBy(host, "steward.service");
+      await sleep(idleSeconds * 1000);
+      return (((await usedBy(host, "steward.service")) - before) / idleSeconds) * 100;
+    };
+    const peer = await share();
+    await host.exec(["systemd-run", "--unit=writer", "python3", "-c", writer]);
+    const ours = await share();
+    const { stdout } = await host.exec([
+      "journalctl",
+      "--output=cat",
+      "--output-fields=MESSAGE",
+      "-n",
+      "1",
+      "-t",
+      "web-0",
+    ]);
+    return toLine(logged, summarise([{ ours, peer }], "ours/peer"), [`the last line: ${stdout.trim()}`]);
+  } finally {
+    await host.stop();
+  }
+}
+
 async function compareIdle({ say }: RowOptions): Promise<readonly Line[]> {
   const host = await bootHost({ log: say });
   try {
@@ -69,5 +116,17 @@ export const idle: Row = {
     const missing = missingRequirements();
     if (missing.length > 0) return [{ ...alone, skipped: missing.join("; ") }];
     return compareIdle(options);
+  },
+};
+
+export const idleLogged: Row = {
+  name: "idle-logged",
+  summary:
+    "processor time of ten minutes without a client while much is logged, in the test host; only where it is named",
+  isOnlyNamed: true,
+  async measure(options) {
+    const missing = missingRequirements();
+    if (missing.length > 0) return [{ ...logged, skipped: missing.join("; ") }];
+    return [await compareLogged(options)];
   },
 };

@@ -8,7 +8,7 @@ import { health } from "./health.ts";
 import { healthSession } from "./health-session.ts";
 import { healthTraced } from "./health-traced.ts";
 import { healthUnderGrep } from "./health-under-grep.ts";
-import { idle } from "./idle.ts";
+import { idle, idleLogged } from "./idle.ts";
 import { info } from "./info.ts";
 import { logsAccuracy } from "./logs-accuracy.ts";
 import { logsAttack } from "./logs-attack.ts";
@@ -82,6 +82,7 @@ export const rows: readonly Row[] = [
   otlp,
   start,
   idle,
+  idleLogged,
   startPackage,
   cli,
   consoleView,
