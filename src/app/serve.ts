@@ -13,6 +13,7 @@ import type { Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { composeService } from "./compose.ts";
 import { ensureAdminKey, firstKeyText, keptKeyFile, keyMade } from "./first-key.ts";
+import { createHeapReturn, hostHeap } from "./heap.ts";
 import type { PartContext } from "./part.ts";
 import { buildAccessPart } from "./parts/access.ts";
 import { buildAccountsPart } from "./parts/accounts.ts";
@@ -158,6 +159,7 @@ function buildFront(context: PartContext, built: Built, { logs, passed, manager 
     }),
   });
   parts.add({ dispose: tls.watch(http.replaceTls) });
+  parts.add(createHeapReturn(hostHeap(), context.clock));
   const status = async (): Promise<string> => statusWords(http.url(), await prober.components());
   parts.add({ ready: () => manager.ready(checkOwnAddress(http.endpoint, http.load), status) });
   return { http, parts };

@@ -1,0 +1,65 @@
+import { cachedDataVersionTag } from "node:v8";
+import { describe, expect, it } from "vitest";
+import { createFakeClock } from "../../test/fakes/clock.ts";
+import { createHeapReturn, hostHeap } from "./heap.ts";
+
+const mib = 1024 * 1024;
+
+function begin() {
+  const clock = createFakeClock();
+  const heap = { bytes: 40 * mib, busy: 0, collected: 0 };
+  const part = createHeapReturn(
+    {
+      total: () => heap.bytes,
+      share: () => heap.busy,
+      collect() {
+        heap.collected += 1;
+        heap.bytes = 30 * mib;
+      },
+    },
+    clock,
+  );
+  void part.start?.();
+  return { heap, part, minute: () => clock.advance(60_000) };
+}
+
+describe("the heap of the service", () => {
+  it("gives back in the first idle minute what work has left in it, and once", async () => {
+    const { heap, minute } = begin();
+    await minute();
+    await minute();
+    expect(heap).toMatchObject({ collected: 1, bytes: 30 * mib });
+    Object.assign(heap, { bytes: 90 * mib, busy: 0.2 });
+    await minute();
+    expect(heap.collected).toBe(1);
+    heap.busy = 0.01;
+    await minute();
+    await minute();
+    expect(heap).toMatchObject({ collected: 2, bytes: 30 * mib });
+  });
+
+  it("is left alone where there is little to give back, and after the stop", async () => {
+    const { heap, part, minute } = begin();
+    await minute();
+    heap.bytes = 45 * mib;
+    await minute();
+    expect(heap.collected).toBe(1);
+    heap.bytes = 90 * mib;
+    await part.stop?.();
+    await minute();
+    expect(heap.collected).toBe(1);
+  });
+
+  it("is collected without a flag that would have all code compiled again", () => {
+    const version = cachedDataVersionTag();
+    const { collect, total, share } = hostHeap();
+    expect(cachedDataVersionTag()).toBe(version);
+    let garbage: unknown = Array.from({ length: 200_000 }, (_, at) => ({ at }));
+    const before = total();
+    expect(garbage).toHaveLength(200_000);
+    garbage = undefined;
+    collect();
+    expect(total()).toBeLessThan(before);
+    expect(share()).toBeGreaterThan(0);
+  });
+});
