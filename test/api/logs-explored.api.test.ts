@@ -208,7 +208,11 @@ describe("GET /system/logs/templates", () => {
   it("refuses a malformed time, and is 404 without an earlier boot", async () => {
     const ask = (query: string) =>
       send(service, { path: `/api/v1/system/logs/templates?${query}`, key: service.admin });
-    const times = ["2026-01-02T00:00:00Z/2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z/"];
+    const times = [
+      "2026-01-02T00:00:00Z/2026-01-01T00:00:00Z",
+      "2026-01-02T00:00:00Z/",
+      "2026-01-01T00:00:00Z/2026-01-02T00:00:00Z/x",
+    ];
     for (const compare of ["soon", "boot:", "boot:x", "snapshot:1", ...times])
       expect(await ask(`compare=${compare}`)).toMatchObject({
         status: 400,

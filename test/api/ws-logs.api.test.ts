@@ -195,6 +195,16 @@ describe("filters of a log stream", () => {
     expect(await messagesUntil(stream, "took 4 s")).toEqual(["took 2 ms", "took 3 ms", "took 4 s"]);
   });
 
+  it("of a template are those that a query has it of, whatever other namespaces have", async () => {
+    const write = (word: string, namespace = "") => service.journal.write({ message: `opened ${word}`, namespace });
+    for (const word of ["alpha", "beta", "gamma"]) write(word);
+    for (const word of ["delta", "epsilon", "zeta"]) write(word, "tenant");
+    const stream = await open({ query: { template: await templateOf("opened alpha") } });
+    write("beta");
+    write("alpha");
+    expect((await stream.last("opened alpha")).map((frame) => frame["message"])).toEqual(["opened alpha"]);
+  });
+
   it("of a template that is not there, or not for the key, are cleared with an error", async () => {
     const template = await templateOf("before");
     for (const [asked, key] of [

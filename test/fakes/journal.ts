@@ -154,11 +154,12 @@ export function createFakeJournal(
     return entries.filter((each) => each.time < time).length - 0.5;
   };
 
-  const ofTemplate = ({ template, units }: LogQuery): ReadonlySet<Stored> | undefined => {
+  const ofTemplate = ({ template, units, namespace: asked }: LogQuery): ReadonlySet<Stored> | undefined => {
     if (template === undefined) return undefined;
     const tests = units?.map(compileUnitPattern);
-    const { templates, templateOf } = groupClasses(entries.map(classOf), digest);
-    const own = entries.filter((_, at) => templates[templateOf[at] ?? 0]?.id === template);
+    const among = entries.filter(({ namespace }) => isInNamespace(asked, namespace));
+    const { templates, templateOf } = groupClasses(among.map(classOf), digest);
+    const own = among.filter((_, at) => templates[templateOf[at] ?? 0]?.id === template);
     const isSeen = (each: Stored) => tests === undefined || each.units.some((unit) => tests.some((test) => test(unit)));
     if (!own.some(isSeen)) throw new LogQueryRefused("template", "Must be the id of a template in the journal");
     return new Set(own);

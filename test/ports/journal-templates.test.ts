@@ -179,6 +179,7 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
       const { id = "" } = templates.find(({ text }) => text.endsWith("open")) ?? {};
       const { logs } = await reader.ask(everything);
       const ofTemplate = createTemplateSearch(reader.journal);
+      const everywhere = { units: undefined, namespace: "*" };
       const more = ["port 23 is open", "port 24 is shut", "port 25 is open", "end"];
       write(
         more.map((message) => [["MESSAGE", message]]),
@@ -186,11 +187,11 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
       );
       const found: string[] = [];
       for await (const batch of reader.journal.follow({ cursor: logs.at(-1)?.cursor }, ended.signal)) {
-        for (const { entry } of await ofTemplate(id, "all", batch, never)) found.push(entry.message);
+        for (const { entry } of await ofTemplate(id, everywhere, batch, never)) found.push(entry.message);
         if (batch.at(-1)?.entry.message === "end") break;
       }
       expect(found).toEqual(["port 23 is open", "port 25 is open"]);
-      await expect(ofTemplate(id, ["other.service"], [], never)).rejects.toThrow(/id of a template/);
+      await expect(ofTemplate(id, { ...everywhere, units: ["other.service"] }, [], never)).rejects.toThrow(/id of a template/);
     } finally {
       ended.abort();
       reader.dispose();

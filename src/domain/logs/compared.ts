@@ -22,9 +22,10 @@ export function readCompared(text: string): Compared {
   if (id !== undefined) return { kind: "snapshot", id };
   const [, boot] = otherBoot.exec(text) ?? [];
   if (boot !== undefined) return { kind: "otherBoot", boot: boot.toLowerCase() };
-  const [since, until] = text.split("/", 2).map(readMoment);
-  if (since !== undefined && !text.includes("/")) return { kind: "moment", at: since };
-  if (since !== undefined && until !== undefined && since <= until) return { kind: "window", since, until };
+  const parts = text.split("/");
+  const [since, until] = parts.map(readMoment);
+  if (since !== undefined && parts.length === 1) return { kind: "moment", at: since };
+  if (since !== undefined && until !== undefined && parts.length === 2 && since <= until) return { kind: "window", since, until };
   throw invalid(
     "compare",
     "Must be boot, an RFC 3339 time such as 2026-01-31T12:00:00Z, two of them with / between, snapshot: and the id of a snapshot, or boot: and a boot",

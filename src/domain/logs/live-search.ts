@@ -1,5 +1,5 @@
 import type { Grep, Journal, LiveEntry, MessageSearch } from "#domain/ports/journal.ts";
-import { type LogFilter, type SearchedField, type Sight, searchedFields } from "./stream-filter.ts";
+import { type LogFilter, type SearchedField, type Sight, searchedFields, templatesAmong } from "./stream-filter.ts";
 import { createTemplateSearch, type OfTemplate } from "./template-search.ts";
 
 /** Indexes of the messages that match; empty when the result is no longer wanted. */
@@ -125,7 +125,7 @@ export async function search(
     const wanted = filter[field];
     if (wanted === undefined || left.length === 0) continue;
     try {
-      if (field === "template") left = await ofTemplate(wanted, visible, left, signal);
+      if (field === "template") left = await ofTemplate(wanted, templatesAmong(filter, visible), left, signal);
       else {
         const texts = left === entries && messages ? messages : left.map(({ entry }) => entry.message);
         const hits = await find(owner, wanted, texts, isWanted);

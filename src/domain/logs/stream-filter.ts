@@ -139,6 +139,12 @@ export const listedBy = (
   return { units, namespace: namespace ?? (units === undefined ? undefined : "*") };
 };
 
+/** Among which entries the template of a filter is one, as a query has it. */
+export const templatesAmong = (filter: LogFilter, visible: Sight["units"]): ListedEntries => ({
+  units: visible === "all" ? undefined : visible,
+  namespace: listedBy(filter, visible).namespace,
+});
+
 /** Whether an entry passes a filter but for what takes a search, and the key may see its unit. */
 export function createLogMatcher(
   filter: Omit<LogFilter, SearchedField>,

@@ -23,6 +23,7 @@ import {
   readFilterMessage,
   type Sight,
   takesSearch,
+  templatesAmong,
 } from "./stream-filter.ts";
 import { requireCursor } from "./window.ts";
 
@@ -149,7 +150,7 @@ async function checkTemplate(shared: Shared, client: Client, signal: AbortSignal
   const { template } = client.filter;
   if (template === undefined) return;
   try {
-    await shared.searches.ofTemplate(template, client.sight.units, [], signal);
+    await shared.searches.ofTemplate(template, templatesAmong(client.filter, client.sight.units), [], signal);
   } catch (error) {
     if (signal.aborted || client.filter.template !== template) return;
     // That the journal cannot be read is told by its feed.
