@@ -211,9 +211,12 @@ describe("a diagnosis", () => {
   });
 
   it("is in the audit log with its calls", async () => {
-    script = [wants(["listServices", {}], ["createKey", { name: "mine" }]), says("Nothing.")];
+    script = [
+      wants(["listServices", {}], ["createKey", { name: "mine" }], ["x 404, C4 stopService 200, C5 y", {}]),
+      says("Nothing."),
+    ];
     await answered({ unit: "shop", check: "plain" });
-    const calls = "C1 listServices 200, C2 createKey 404";
+    const calls = "C1 listServices 200, C2 createKey 404, C3 ? 404";
     const target = { connector: "local", unit: "shop.service", check: "plain", calls };
     expect(ownEntries()).toMatchObject([{ operation: "diagnose", outcome: "ok", target }]);
   });
@@ -275,6 +278,25 @@ describe("the calls of a diagnosis", () => {
     expect(tried).toMatchObject([
       { operation: "listServices", outcome: "refused", target: { client: "fake-1 by local" } },
       { operation: "stopService", outcome: "refused", dry_run: true, target: { client: "fake-1 by local" } },
+    ]);
+  });
+
+  it("of a key that is revoked meanwhile are refused, and are in the audit log as those of the key", async () => {
+    const key = service.key(["connectors:chat", "services:stop"]);
+    const path = `/api/v1/auth/keys/${key.slice(4, 12)}`;
+    script = [
+      async () => {
+        await send(service, { method: "DELETE", path, key: service.admin });
+        return wants(["stopService", { name: "cron.service" }], ["stopService", { name: "shop.service" }])();
+      },
+      says("I may not."),
+    ];
+    const { calls, proposals } = await answered({ question: "Why?" }, key);
+    expect([calls.map(({ status }) => status), proposals]).toEqual([[401, 401], []]);
+    const via = { via: "diagnosis", client: "fake-1 by local" };
+    expect(service.audit.entries.filter(({ operation }) => operation === "stopService")).toMatchObject([
+      { outcome: "refused", key_name: "test", target: { name: "cron.service", ...via } },
+      { outcome: "refused", key_name: "test", target: { name: "shop.service", ...via } },
     ]);
   });
 

@@ -58,5 +58,6 @@ describe("a call that is relayed", () => {
     const request = { headers: {}, query: {}, raw: {}, record: createRequestRecord() } as unknown as FastifyRequest;
     const admitted = relayFor(relayed, () => Promise.resolve(admit(request, {} as FastifyReply, undefined)?.keyName));
     expect(await admitted.catch((error: Error) => error.message)).toBe(said);
+    expect(request.record.caller).toMatchObject({ keyId, via });
   });
 });

@@ -140,8 +140,10 @@ function needsNoKey(
 }
 
 /** For whom a call is relayed, perhaps minutes after its request was admitted. @throws DomainError `UNAUTHORIZED` */
-function relayedCaller(hasEnded: AdmissionPorts["hasEnded"]): Caller | undefined {
+function relayedCaller({ record }: FastifyRequest, hasEnded: AdmissionPorts["hasEnded"]): Caller | undefined {
   const { caller } = relayedCall() ?? {};
+  // Before it is refused: the audit log names who it was.
+  record.caller = caller;
   if (caller !== undefined && hasEnded(caller))
     throw new DomainError("UNAUTHORIZED", "the credential expired or was revoked after the call began");
   return caller;
@@ -233,7 +235,7 @@ export function createAdmission(ports: AdmissionPorts) {
 
   const admit = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): Caller | undefined => {
     if (needsNoKey(request, access, metricsPublic)) return undefined;
-    const relayed = relayedCaller(ports.hasEnded);
+    const relayed = relayedCaller(request, ports.hasEnded);
     const caller = relayed ?? identified(request, reply, access);
     request.record.caller = caller;
     if (relayed !== undefined && relayedCall()?.isCounted === false) spend(relayed, reply);

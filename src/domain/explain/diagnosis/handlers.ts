@@ -114,8 +114,11 @@ async function lastOf(events: AsyncGenerator<ServerSentEvent>): Promise<Diagnosi
 /** Which connectors refuse tools, and how, until the settings are read again. */
 type Refusals = WeakMap<Chosen, string>;
 
+/** A model may call anything, also by a name that reads like other calls. */
+const nameOf = ({ operation }: DiagnosisCall): string => (/^\w+$/.test(operation) ? operation : "?");
+
 const asTarget = (calls: readonly DiagnosisCall[]): string =>
-  calls.map(({ id, operation, status }) => `${id} ${operation} ${status}`).join(", ");
+  calls.map((call) => `${call.id} ${nameOf(call)} ${call.status}`).join(", ");
 
 async function* diagnosed(
   prepared: Prepared,
