@@ -1,4 +1,5 @@
 import { LogQueryRefused } from "#domain/ports/journal.ts";
+import type { EntryList } from "../journal-file/entry-array.ts";
 import { ofUnits } from "../lists.ts";
 import { countOf, offsetAt, type Postings, toOffsets, wholeList } from "../postings.ts";
 import type { Source } from "../source.ts";
@@ -9,7 +10,16 @@ import type { TemplateMemory } from "./memory.ts";
 /** Below this share of a file its entries are looked up one by one. */
 const sparse = 0.05;
 
-/** For each of these entries its position in the file. */
+/** Finds positions in a list that may not be in order, as that of a damaged file. */
+function createLookup(list: EntryList): (offset: number) => number {
+  let positions: ReadonlyMap<number, number> | undefined;
+  return (offset) => {
+    positions ??= new Map(Array.from(list.slice(0, list.length), (each, at) => [each, at]));
+    return positions.get(offset) ?? list.length;
+  };
+}
+
+/** For each of these entries, asked for in their order, its position in the file. */
 export function positionsOf(
   source: Source,
   postings: Postings,
@@ -18,19 +28,24 @@ export function positionsOf(
   const list = source.all();
   const count = countOf(postings);
   if (count === 0) return { at: () => 0 };
-  if (isAny && postings.kind === "run") {
-    const from = list.lowerBound(offsetAt(postings, 0));
-    return { at: (index) => from + index };
-  }
+  if (isAny && postings.kind === "run") return { at: (index) => postings.from + index };
   const offsets = toOffsets(postings);
-  if (count < sparse * list.length) return { at: (index) => list.lowerBound(offsets[index] ?? 0) };
+  const lookUp = createLookup(list);
+  if (count < sparse * list.length)
+    return {
+      at(index) {
+        const offset = offsets[index] ?? 0;
+        const found = list.lowerBound(offset);
+        return found < list.length && list.at(found) === offset ? found : lookUp(offset);
+      },
+    };
   const all = list.slice(0, list.length);
   let position = 0;
   return {
     at(index) {
       const offset = offsets[index] ?? 0;
       while ((all[position] ?? offset) < offset) position += 1;
-      return position;
+      return all[position] === offset ? position : lookUp(offset);
     },
   };
 }
