@@ -82,9 +82,7 @@ export const Diagnosis = Type.Object({
   proposals: Type.Array(DiagnosisProposal, {
     description: "Changes that the model proposes, as plans. None of them was carried out.",
   }),
-  stopped_by: Type.Unsafe<DiagnosisBudget | null>({
-    type: ["string", "null"],
-    enum: [...diagnosisBudgets, null],
+  stopped_by: Type.Union([Choice(diagnosisBudgets), Type.Null()], {
     description:
       "The budget that ended the calls of the model, which then answered from what it had: `calls`, `time` or `tokens`; null if it ended them itself.",
   }),

@@ -23,7 +23,7 @@ const named = new Map<TSchema, string>([
 const reference = (name: string): Json => ({ $ref: `#/definitions/${name}` });
 
 /** How long the text of a comment becomes where it has several sentences: the whole of it is in the document of the service. */
-const briefLength = 120;
+const briefLength = 80;
 const isBrief = (text: string): boolean => text.length <= briefLength;
 
 /** The first sentence, and those after it that fit. */
