@@ -426,11 +426,13 @@ describe("the calls of a diagnosis", () => {
         ["listLogs", JSON.stringify({ grep: "x".repeat(5000) })],
         ["listLogs", { unit: { a: 1 } }],
         ["listServices", ""],
+        ["eyJ".repeat(2_000_000), {}],
       ),
       says("None."),
     ];
     const { calls } = await answered({ question: "Why?" });
-    expect(calls.map(({ status }) => status)).toEqual([400, 400, 400, 400, 400, 400, 200]);
+    expect(calls.map(({ status }) => status)).toEqual([400, 400, 400, 400, 400, 400, 200, 404]);
+    expect(calls.at(-1)?.operation.length).toBeLessThanOrEqual(64);
   });
 
   it("are answered with data that is cleaned, redacted and bounded, and that ends where it is said to", async () => {

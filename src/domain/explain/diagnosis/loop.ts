@@ -169,9 +169,11 @@ const codeIn = ({ status, body }: ToolAnswer): string | null => {
 const step = (data: DiagnosisStep): ServerSentEvent => ({ event: "step", data });
 
 /** Makes one call, and gives its steps. @returns what the model is told. */
-async function* carryOut(call: ToolCall, state: State, ports: LoopPorts): AsyncGenerator<ServerSentEvent, string> {
+async function* carryOut(wanted: ToolCall, state: State, ports: LoopPorts): AsyncGenerator<ServerSentEvent, string> {
   const id = `C${state.calls.length + 1}`;
-  const operation = cleanText(call.name).slice(0, mostNameChars);
+  // The provider decides how long it is, and no operation has a longer one.
+  const call = { ...wanted, name: wanted.name.slice(0, mostNameChars) };
+  const operation = cleanText(call.name);
   const shown = cleaned(parseJsonObject(call.input.slice(0, mostArgumentBytes)) ?? {}) as DiagnosisCall["arguments"];
   const begun = { id, operation, arguments: shown };
   yield step({ ...begun, error_code: null, status: null, bytes: null, duration_ms: null });
