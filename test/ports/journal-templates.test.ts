@@ -191,7 +191,9 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
         if (batch.at(-1)?.entry.message === "end") break;
       }
       expect(found).toEqual(["port 23 is open", "port 25 is open"]);
-      await expect(ofTemplate(id, { ...everywhere, units: ["other.service"] }, [], never)).rejects.toThrow(/id of a template/);
+      await expect(ofTemplate(id, { ...everywhere, units: ["other.service"] }, [], never)).rejects.toThrow(
+        /id of a template/,
+      );
     } finally {
       ended.abort();
       reader.dispose();

@@ -25,7 +25,8 @@ export function readCompared(text: string): Compared {
   const parts = text.split("/");
   const [since, until] = parts.map(readMoment);
   if (since !== undefined && parts.length === 1) return { kind: "moment", at: since };
-  if (since !== undefined && until !== undefined && parts.length === 2 && since <= until) return { kind: "window", since, until };
+  if (since !== undefined && until !== undefined && parts.length === 2 && since <= until)
+    return { kind: "window", since, until };
   throw invalid(
     "compare",
     "Must be boot, an RFC 3339 time such as 2026-01-31T12:00:00Z, two of them with / between, snapshot: and the id of a snapshot, or boot: and a boot",
