@@ -53,18 +53,23 @@ async function failedServices({ client, since }: Asked): Promise<object> {
   return { services: found, total };
 }
 
-/** Installed packages with their versions, a line each, ordered by name. */
+/** More than any host has installed. */
+const mostPackagePages = 200;
+
+/** Installed packages with their versions, a line each, ordered by name. @throws Error where the pages do not end. */
 async function installedPackages({ client }: Asked): Promise<readonly string[]> {
   const lines: string[] = [];
   let cursor: string | undefined;
-  do {
+  for (let page = 0; page < mostPackagePages; page += 1) {
     const query = { installed: true, limit: packageListLimit.maximum, ...defined({ cursor }) };
     const { packages, next_cursor: next } = await patiently(() => client.searchPackages({ query }));
     for (const { name, architecture, installed_version: version } of packages)
       lines.push(`${name}:${architecture} ${version}`);
-    cursor = next ?? undefined;
-  } while (cursor !== undefined);
-  return lines;
+    if (next === null) return lines;
+    if (next === cursor) break;
+    cursor = next;
+  }
+  throw new Error("cannot list the installed packages: the pages of the service do not end");
 }
 
 const parts: readonly Part[] = [

@@ -5,7 +5,7 @@ import type { Operation } from "#contract/operation.ts";
 import type { CliSetting } from "../../api/cli-run.ts";
 import { fill } from "./hostile-service.ts";
 
-/** Commands that ask no service, or only those of contexts. */
+/** Commands that ask no service, or only those of contexts, or for a program that they speak to. */
 export const withoutService: readonly string[] = [
   "serve",
   "context list",
@@ -20,6 +20,8 @@ export const withoutService: readonly string[] = [
   "plugins confirm",
   "observability init",
   "completion",
+  "mcp serve",
+  "mcp install",
 ];
 
 /** Words besides the arguments that a command cannot do without, or that keep it from asking a person. */
