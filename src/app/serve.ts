@@ -1,5 +1,6 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
+import { hostHeap, returnHeap } from "#adapters/heap/index.ts";
 import { prepareStateDir } from "#adapters/keystore/state-dir.ts";
 import { type PassedSockets, takePassedSockets } from "#adapters/local-sockets/index.ts";
 import { createServiceManager, type ServiceManager, takeManagerVariables } from "#adapters/service-manager/index.ts";
@@ -13,7 +14,6 @@ import type { Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { composeService } from "./compose.ts";
 import { ensureAdminKey, firstKeyText, keptKeyFile, keyMade } from "./first-key.ts";
-import { createHeapReturn, hostHeap } from "./heap.ts";
 import type { PartContext } from "./part.ts";
 import { buildAccessPart } from "./parts/access.ts";
 import { buildAccountsPart } from "./parts/accounts.ts";
@@ -159,7 +159,7 @@ function buildFront(context: PartContext, built: Built, { logs, passed, manager 
     }),
   });
   parts.add({ dispose: tls.watch(http.replaceTls) });
-  parts.add(createHeapReturn(hostHeap(), context.clock));
+  parts.add({ stop: returnHeap(hostHeap(), context.clock) });
   const status = async (): Promise<string> => statusWords(http.url(), await prober.components());
   parts.add({ ready: () => manager.ready(checkOwnAddress(http.endpoint, http.load), status) });
   return { http, parts };

@@ -1,6 +1,8 @@
 import { constants, setPriority } from "node:os";
 import { parentPort, type Transferable, workerData } from "node:worker_threads";
+import { systemClock } from "#adapters/clock/index.ts";
 import { type ExecLines, execLines } from "#adapters/exec/index.ts";
+import { hostHeap, returnHeap } from "#adapters/heap/index.ts";
 import type { Expression } from "#domain/logs/expression.ts";
 import {
   type ExportPart,
@@ -278,5 +280,7 @@ async function serve(request: ThreadRequest): Promise<void> {
 port.on("message", (request: ThreadRequest) => {
   serve(request).catch((error: unknown) => reply({ kind: "failure", id: request.id, failure: toThreadFailure(error) }));
 });
+
+returnHeap(hostHeap(), systemClock);
 
 reply({ kind: "ready" });

@@ -1,13 +1,12 @@
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { Clock } from "#kernel/clock.ts";
-import type { Part } from "./part.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 
 const lookMs = 60_000;
 /** Of a minute in which the thread had hardly anything to do. */
 const idleShare = 0.05;
 /** Collecting stops the thread for a tenth of a second, so it has to be worth that. */
-const leastGrowth = 16 * 1024 * 1024;
+const leastGrowth = 8 * 1024 * 1024;
 
 export interface Heap {
   /** Bytes that the heap has of the system. */
@@ -28,7 +27,7 @@ function takeCollector(): NodeJS.GCFunction {
 
 /** The heap of this thread. */
 export function hostHeap(): Heap {
-  const collector = takeCollector();
+  let collector: NodeJS.GCFunction | undefined;
   let last = performance.eventLoopUtilization();
   return {
     total: () => getHeapStatistics().total_heap_size,
@@ -39,24 +38,21 @@ export function hostHeap(): Heap {
       return utilization;
     },
     collect() {
+      collector ??= takeCollector();
       collector({ type: "major", execution: "sync", flavor: "last-resort" });
     },
   };
 }
 
-/** Gives back what work has left in the heap, in the first idle minute after it: V8 by itself keeps it for work to come. */
-export function createHeapReturn(heap: Heap, { every }: Pick<Clock, "every">): Part {
+/**
+ * Gives back what work has left in the heap, in the first idle minute after it: V8 by itself keeps it for work to come.
+ * @returns what ends that.
+ */
+export function returnHeap(heap: Heap, { every }: Pick<Clock, "every">): Dispose {
   let kept = 0;
-  const look = (): void => {
+  return every(lookMs, () => {
     if (heap.share() > idleShare || heap.total() - kept < leastGrowth) return;
     heap.collect();
     kept = heap.total();
-  };
-  let stop: (() => void) | undefined;
-  return {
-    start() {
-      stop = every(lookMs, look);
-    },
-    stop: () => stop?.(),
-  };
+  });
 }
