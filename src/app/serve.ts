@@ -8,6 +8,7 @@ import type { Config } from "#config/load.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import { checkOwnAddress, statusWords } from "#domain/health/heartbeat.ts";
 import { createProber } from "#domain/health/prober.ts";
+
 import { hasRootSide } from "#root/places.ts";
 import { createRootSide } from "#root/request.ts";
 import type { Logs } from "#telemetry/logger.ts";

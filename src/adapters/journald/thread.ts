@@ -1,6 +1,5 @@
 import { constants, setPriority } from "node:os";
 import { parentPort, type Transferable, workerData } from "node:worker_threads";
-import { systemClock } from "#adapters/clock/index.ts";
 import { type ExecLines, execLines } from "#adapters/exec/index.ts";
 import { hostHeap, returnHeap } from "#adapters/heap/index.ts";
 import type { Expression } from "#domain/logs/expression.ts";
@@ -13,6 +12,7 @@ import {
   type MessageSearch,
 } from "#domain/ports/journal.ts";
 import { orElse } from "#kernel/errors.ts";
+
 import { searchMessages } from "./batch-search.ts";
 import { isBootNumber } from "./boots.ts";
 import { createEngine } from "./engine.ts";
@@ -281,6 +281,11 @@ port.on("message", (request: ThreadRequest) => {
   serve(request).catch((error: unknown) => reply({ kind: "failure", id: request.id, failure: toThreadFailure(error) }));
 });
 
-returnHeap(hostHeap(), systemClock);
+returnHeap(hostHeap(), {
+  every(intervalMs, look) {
+    const timer = setInterval(look, intervalMs).unref();
+    return () => clearInterval(timer);
+  },
+});
 
 reply({ kind: "ready" });
