@@ -29,9 +29,9 @@ beforeAll(async () => {
 });
 afterAll(() => mock.stop());
 
-/** All that a model may be offered: each provider has a form of its own for the schemas. */
+/** All that a model may be offered: each provider has a form of its own for the schemas. The mock keeps no more than 64 KiB of a request. */
 const tools = [...toolRows(operations).values()].map(({ name, tool }) => ({
-  ...{ name, description: tool.description },
+  ...{ name, description: tool.description.slice(0, 40) },
   schema: { ...tool.inputSchema },
 }));
 
