@@ -1,6 +1,5 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
-import { hostHeap, returnHeap } from "#adapters/heap/index.ts";
 import { prepareStateDir } from "#adapters/keystore/state-dir.ts";
 import { type PassedSockets, takePassedSockets } from "#adapters/local-sockets/index.ts";
 import { createServiceManager, type ServiceManager, takeManagerVariables } from "#adapters/service-manager/index.ts";
@@ -15,6 +14,7 @@ import type { Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { composeService } from "./compose.ts";
 import { ensureAdminKey, firstKeyText, keptKeyFile, keyMade } from "./first-key.ts";
+import { hostHeap, returnHeap } from "./heap.ts";
 import type { PartContext } from "./part.ts";
 import { buildAccessPart } from "./parts/access.ts";
 import { buildAccountsPart } from "./parts/accounts.ts";
@@ -160,7 +160,6 @@ function buildFront(context: PartContext, built: Built, { logs, passed, manager 
     }),
   });
   parts.add({ dispose: tls.watch(http.replaceTls) });
-  parts.add({ stop: returnHeap(hostHeap(), context.clock) });
   const status = async (): Promise<string> => statusWords(http.url(), await prober.components());
   parts.add({ ready: () => manager.ready(checkOwnAddress(http.endpoint, http.load), status) });
   return { http, parts };
@@ -217,6 +216,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   const stopped = Promise.withResolvers<string>();
   // Not `once`: Ctrl-C reaches a service that npm has started twice, from the terminal and from npm.
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stopped.resolve(signal));
+  const heap = hostHeap();
   const started: Started = { ...options, ...meetServiceManager(logs) };
   const { manager } = started;
   // A SIGHUP during the start is remembered; without a listener it would end the process.
@@ -232,6 +232,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   const context: PartContext = { config, version, clock, log, metrics: createMetrics(), createId: createIds(clock) };
   const built = await buildParts(context, started);
   const { http, parts } = buildFront(context, built, started);
+  parts.add({ stop: returnHeap(heap, clock) });
   const { connectors, plugins, windows, approvals, tls } = built;
   reload = createReload({
     config,

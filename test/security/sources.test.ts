@@ -50,8 +50,8 @@ describe("code made from text", () => {
   it("is in no source: what comes from others is never evaluated [processes-of-attackers]", () => {
     // One constant, by which Node gives out its collector of garbage.
     expect(linesWith(/\beval\(|new Function\(|\bvm\b.*(run|Script)|node:vm|\brunIn\w+\(|setTimeout\(["'`]/)).toEqual([
-      'src/adapters/heap/index.ts: import { runInNewContext } from "node:vm";',
-      'src/adapters/heap/index.ts: const collector = runInNewContext("gc") as NodeJS.GCFunction;',
+      'src/app/heap.ts: import { runInNewContext } from "node:vm";',
+      'src/app/heap.ts: const collector = runInNewContext("gc") as NodeJS.GCFunction;',
     ]);
     // A module that is loaded later is named in the source, not by what was read.
     expect(linesWith(/\bimport\((?!["'`])/).filter((line) => !/import\(\s*$/.test(line))).toEqual([]);

@@ -1,7 +1,6 @@
 import { constants, setPriority } from "node:os";
 import { parentPort, type Transferable, workerData } from "node:worker_threads";
 import { type ExecLines, execLines } from "#adapters/exec/index.ts";
-import { hostHeap, returnHeap } from "#adapters/heap/index.ts";
 import type { Expression } from "#domain/logs/expression.ts";
 import {
   type ExportPart,
@@ -279,13 +278,6 @@ async function serve(request: ThreadRequest): Promise<void> {
 
 port.on("message", (request: ThreadRequest) => {
   serve(request).catch((error: unknown) => reply({ kind: "failure", id: request.id, failure: toThreadFailure(error) }));
-});
-
-returnHeap(hostHeap(), {
-  every(intervalMs, look) {
-    const timer = setInterval(look, intervalMs).unref();
-    return () => clearInterval(timer);
-  },
 });
 
 reply({ kind: "ready" });

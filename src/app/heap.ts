@@ -17,7 +17,10 @@ export interface Heap {
   readonly collect: () => void;
 }
 
-/** Node hides the collector behind a flag. It is taken back at once: code that was compiled without it would be compiled again. */
+/**
+ * Node hides the collector behind a flag. It is taken back at once: code that was compiled without it would be compiled again. The flag is
+ * that of all threads, so no other one may do this.
+ */
 function takeCollector(): NodeJS.GCFunction {
   setFlagsFromString("--expose-gc");
   const collector = runInNewContext("gc") as NodeJS.GCFunction;
@@ -25,9 +28,9 @@ function takeCollector(): NodeJS.GCFunction {
   return collector;
 }
 
-/** The heap of this thread. */
+/** The heap of this thread: of the first one, before it starts others. */
 export function hostHeap(): Heap {
-  let collector: NodeJS.GCFunction | undefined;
+  const collector = takeCollector();
   let last = performance.eventLoopUtilization();
   return {
     total: () => getHeapStatistics().total_heap_size,
@@ -38,7 +41,6 @@ export function hostHeap(): Heap {
       return utilization;
     },
     collect() {
-      collector ??= takeCollector();
       collector({ type: "major", execution: "sync", flavor: "last-resort" });
     },
   };
