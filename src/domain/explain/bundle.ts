@@ -11,7 +11,7 @@ import { type Advice, adviceOn } from "./advice.ts";
 import { episodeLine, episodesOf } from "./episodes.ts";
 import { type JournalLine, journalLines, nothing, type Part } from "./journal-lines.ts";
 import type { ExplainSources, PastRun, UnitFacts } from "./sources.ts";
-import { subjectsOf } from "./subjects.ts";
+import { namedTemplates, subjectsOf } from "./subjects.ts";
 import { surroundings } from "./surroundings.ts";
 import { beginningOf, cutTo, inert } from "./text.ts";
 
@@ -215,7 +215,8 @@ export async function makeBundle(
   );
   const units = await unitsPart(sources, subjects.units, caller);
   const journal = await journalLines(sources, { subjects, sinceMs: Date.parse(result.since), nowMs, caller }, signal);
-  const advice = await advicePart(sources, { checks: [result.check_id], units: subjects.units }, context);
+  const about = { checks: [result.check_id], units: subjects.units, templates: namedTemplates(result) };
+  const advice = await advicePart(sources, about, context);
   const parts = [check, changes, units, ...around, journal, advice];
   return {
     check: check.lines,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { HealthCheckResult } from "#contract/checks.ts";
-import { namedProcesses, subjectsOf } from "./subjects.ts";
+import { namedProcesses, namedTemplates, subjectsOf } from "./subjects.ts";
 
 const resultOf = (given: Partial<HealthCheckResult>): HealthCheckResult => ({
   check_id: "custom",
@@ -45,6 +45,12 @@ describe("the subjects of a check", () => {
       namedProcesses(resultOf({ details: { kills: [{ process: "java", pid: 70 }], parents: [{ pid: 71 }] } })),
     ).toEqual([{ pid: 70, name: "java" }]);
     expect(namedProcesses(resultOf({ details: { processes } }))).toEqual(processes.slice(0, 5));
+  });
+
+  it("finds log templates by their ids", () => {
+    const errors = [{ template: "9ce8c1cd1fdc361b" }, { template: "9ce8c1cd1fdc361b" }, { template: "x" }];
+    expect(namedTemplates(resultOf({ details: { errors } }))).toEqual(["9ce8c1cd1fdc361b"]);
+    expect(namedTemplates(resultOf({ details: { template: 7 } }))).toEqual([]);
   });
 
   it("are joined by units that have to do with it, before those of the check", () => {

@@ -45,7 +45,7 @@ const belonging: Readonly<Record<string, readonly string[]>> = {
   firewall: ["nftables.service", "firewalld.service", "ufw.service", "iptables.service"],
 };
 
-const most = { units: 20, identifiers: 4, processes: 5 } as const;
+const most = { units: 20, identifiers: 4, processes: 5, templates: 20 } as const;
 
 const unitName =
   /(?<![A-Za-z0-9:_.\\@/-])[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]{0,200}\.(?:service|socket|mount|automount|swap|target|path|timer|slice|scope)(?![A-Za-z0-9_@-])/g;
@@ -65,6 +65,16 @@ const textsIn = ({ message, details }: HealthCheckResult) => [...textsOf(details
 export function namedUnits(result: HealthCheckResult): readonly string[] {
   const names = textsIn(result).flatMap(([, text]) => [...text.matchAll(unitName)].map(([name]) => name));
   return [...new Set(names)];
+}
+
+const templateId = /^[0-9a-f]{16}$/;
+
+/** The ids of log templates that the details name. */
+export function namedTemplates({ details }: HealthCheckResult): readonly string[] {
+  const ids = [...objectsOf(details)].flatMap(({ template }) =>
+    typeof template === "string" && templateId.test(template) ? [template] : [],
+  );
+  return [...new Set(ids)].slice(0, most.templates);
 }
 
 function* objectsOf(value: unknown): Generator<Readonly<Record<string, unknown>>> {
