@@ -20,7 +20,12 @@ const at = (version: string, says: string): PackageRecipe => ({
 });
 const recipes = [at("1.0", ":"), at("1.1", `for n in 3 4; do echo "<3>cannot open table $$n"; done`)];
 
-describeOnHost("what the programs of a host log", (session) => {
+/** Nothing that was logged later than a second after the first entry is usual. */
+const config = "health: { checks: { new_errors: { learning: 1s } } }\n";
+/** A minute after the start, or five later where the error came too late for that. */
+const learningMs = 400_000;
+
+describeOnHost("what the programs of a host log", { config, checks: ["new_errors"] }, (session) => {
   const { shell } = session;
   const { inPipe } = commandLineOn(session);
   const steward = async (...words: readonly string[]): Promise<string> => {
@@ -57,4 +62,32 @@ describeOnHost("what the programs of a host log", (session) => {
       expect.arrayContaining(["cannot open table <*>", "row <*> is late", "took <*> rows"]),
     );
   });
+
+  it(
+    "is found by the check of errors never logged before, with the id of its template and the runbook for it",
+    async () => {
+      const { templates } = await session.api.getLogTemplates({
+        query: { unit: "reporter", since: "2020-01-01T00:00:00Z" },
+      });
+      const id = templates.find(({ text }) => text === "cannot open table <*>")?.id;
+      const error = {
+        template: id,
+        unit: "reporter.service",
+        text: "cannot open table <*>",
+        first_at: expect.any(String),
+      };
+      await eventually(async () => {
+        const { status, details } = await session.api.getCheck({ params: { check_id: "new_errors" } });
+        expect([status, details]).toEqual([
+          "warn",
+          expect.objectContaining({ errors: expect.arrayContaining([error]) }),
+        ]);
+      }, learningMs);
+      await shell(
+        `mkdir -p /etc/steward/runbooks && printf -- '---\ntitle: Tables\napplies_to:\n  - template: ${id}\n---\nAsk for the tables.\n' > /etc/steward/runbooks/tables.md`,
+      );
+      expect(await steward("runbooks", "--template", String(id))).toContain("tables");
+    },
+    learningMs + 60_000,
+  );
 });

@@ -1,6 +1,8 @@
 import { type JournalMemory, JournalUnavailable } from "#domain/ports/journal.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 
+/** After the start, which has work enough of its own. */
+const firstMs = 60_000;
 /** How often what was written meanwhile is looked through. */
 const intervalMs = 5 * 60_000;
 /** After each turn, which takes a tenth of that: a first time goes through the whole journal. */
@@ -20,7 +22,7 @@ export function keepLearning({
   const { signal } = ended;
   let isAtWork = false;
   const learn = async (): Promise<void> => {
-    if (isAtWork) return;
+    if (isAtWork || signal.aborted) return;
     isAtWork = true;
     try {
       while (!signal.aborted && !(await journal.learnTemplates(signal))) await clock.sleep(pauseMs, signal);
@@ -30,6 +32,7 @@ export function keepLearning({
     }
     isAtWork = false;
   };
+  void clock.sleep(firstMs, signal).then(learn);
   const stop = clock.every(intervalMs, () => void learn());
   return () => {
     ended.abort();
