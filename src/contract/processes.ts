@@ -46,7 +46,7 @@ const ProcessDeletedFiles = Type.Unsafe<{ count: number; bytes: number; largest:
   properties: {
     count: { type: "integer", description: "Number of these files." },
     bytes: { type: "integer", description: "Disk usage of these files." },
-    largest: { type: ["string", "null"], description: "Path that the largest had; null if there is none." },
+    largest: { type: ["string", "null"], description: "Path that the largest had; null without any." },
   },
   required: ["count", "bytes", "largest"],
   description:
@@ -59,7 +59,7 @@ export const ProcessEntry = Type.Object({
   name: Type.String({ description: "Name of the program, truncated by the kernel to 15 bytes." }),
   user: NullableString("Effective user: the name, or the number if it has no name; null if unknown."),
   unit: NullableString(
-    "Unit of the system manager that the process belongs to: a service, or a scope such as a session; null if there is none.",
+    "Unit of the system manager that the process belongs to: a service, or a scope such as a session; null without any.",
   ),
   start_time: Timestamp("When the process started. Together with the process id it identifies the process."),
   state: Choice(processStates, "State of its main thread."),

@@ -58,7 +58,7 @@ const NewError = Type.Object({
     pattern: templateIdPattern,
     description: "Id of the template, as `GET /system/logs/templates` has it; `template=` finds its entries.",
   }),
-  unit: Type.String({ description: "Unit that the entries are about; empty if there is none." }),
+  unit: Type.String({ description: "Unit that the entries are about; empty if they name no unit." }),
   text: Type.String({ description: "The message, with `<*>` for parts that differ between entries." }),
   priority: Type.Integer({ minimum: 0, maximum: 3, description: "Severity of the most severe entry." }),
   count: Type.Integer({ minimum: 1, description: "Number of entries since the update." }),

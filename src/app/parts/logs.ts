@@ -25,7 +25,7 @@ export function createLogsPart(
       JournalExport &
       JournalLists;
     readonly grep: Grep;
-    /** When a snapshot was taken, in milliseconds since the epoch; undefined where there is none of this id. */
+    /** When a snapshot was taken, in milliseconds since the epoch; undefined for an unknown id. */
     readonly snapshotTime: (id: string, signal: AbortSignal) => Promise<number | undefined>;
   },
 ) {

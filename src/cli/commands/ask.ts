@@ -100,7 +100,7 @@ export function addAskCommand(program: Command, ports: CommandPorts): void {
   steward ask --check disk_space
   steward ask --unit nginx --preview
 
-The model calls operations with the rights of this key, and can change nothing: what it proposes is shown as a plan, with the
+The model calls operations with the rights of this key, and cannot change anything: what it proposes is shown as a plan, with the
 command that carries it out. What is said is a claim of the model; [L12] is a line of the log that it was sent, [C3] one of its
 calls. Secrets are taken out of what it is sent.`)
     .action(async (words: string[], { check, unit, connector, preview, json }: AskOptions, command: Command) => {

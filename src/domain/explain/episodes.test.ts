@@ -20,7 +20,7 @@ describe("episodes of a check", () => {
         [3, 5, "warn 3"],
       ],
     ],
-    ["have ended: the present one is none", ["pass", "warn", "pass", "fail", "fail"], [[1, 2, "warn 1"]]],
+    ["have ended: the present one is not listed", ["pass", "warn", "pass", "fail", "fail"], [[1, 2, "warn 1"]]],
     ["are none without runs", [], []],
   ])("%s", (_, statuses, episodes) => {
     expect(shortly(...statuses)).toEqual(episodes);

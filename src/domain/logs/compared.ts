@@ -45,7 +45,7 @@ interface Comparison {
 export interface ComparePorts {
   readonly reader: LogReader;
   readonly journal: Pick<JournalLists, "boots">;
-  /** When a snapshot was taken, in milliseconds since the epoch; undefined where there is none of this id. */
+  /** When a snapshot was taken, in milliseconds since the epoch; undefined for an unknown id. */
   readonly snapshotTime: (id: string, signal: AbortSignal) => Promise<number | undefined>;
   /** Whether a caller may see when snapshots were taken. */
   readonly seesSnapshots: (caller: Context["caller"]) => boolean;

@@ -10,7 +10,7 @@ export interface Grouping {
   readonly templates: readonly LogTemplate[];
   /** Position of the template of a class of a file. */
   readonly templateOf: (table: ClassTable, number: number) => number;
-  /** Position of the template that has this id, or had it before it became more general; undefined where there is none. */
+  /** Position of the template that has this id, or had it before it became more general; undefined for an unknown id. */
   readonly positionOf: (id: string) => number | undefined;
   /** What is remembered of the template at a position: its first entry, its last, the first that was an error. */
   readonly rememberedOf: (position: number) => Pick<Remembered, "first" | "last" | "firstError"> | undefined;

@@ -9,7 +9,7 @@ import type { Fault } from "../registry.ts";
 export interface Remembered extends MessageClass {
   readonly first: number;
   readonly last: number;
-  /** Of its first entry that is an error; null where there is none. */
+  /** Of its first entry that is an error; null without an error. */
   readonly firstError: number | null;
 }
 
@@ -81,7 +81,7 @@ export function writeMemory(path: string, { templates, ...rest }: TemplateMemory
 }
 
 /**
- * Reads it again when it has changed. Where there is none, or one that is damaged, nothing is remembered: it is made anew.
+ * Reads it again when it has changed. Without a table, or with a damaged one, nothing is remembered: it is made anew.
  * @param path undefined: nothing is remembered.
  */
 export function createMemoryReader(path: string | undefined, onDamage: (fault: Fault) => void): () => TemplateMemory {

@@ -168,7 +168,7 @@ const codeIn = ({ status, body }: ToolAnswer): string | null => {
 
 const step = (data: DiagnosisStep): ServerSentEvent => ({ event: "step", data });
 
-/** Makes one call, and gives its steps. @returns what the model is told. */
+/** Makes one call, and gives its steps. @returns the answer as the model gets it. */
 async function* carryOut(wanted: ToolCall, state: State, ports: LoopPorts): AsyncGenerator<ServerSentEvent, string> {
   const id = `C${state.calls.length + 1}`;
   // The provider decides how long it is, and no operation has a longer one.
