@@ -153,6 +153,30 @@ describe("a diagnosis", () => {
     expect(ledger.used(service.admin.slice(4, 12), day)).toBe(21);
   });
 
+  it("by a token has the rights of the token, and not those of its key", async () => {
+    write("bind() to 0.0.0.0:80 failed");
+    const scopes = ["connectors:chat", "system:read"];
+    const made = await send(service, {
+      method: "POST",
+      path: "/api/v1/auth/tokens",
+      key: service.admin,
+      body: { scopes },
+    });
+    const { access_token: token } = made.json as { access_token: string };
+    script = [wants(["listLogs", { unit: "shop" }], ["getService", { name: "shop" }]), says("It failed [C2].")];
+    const reply = await send(service, {
+      ...{ method: "POST", path, body: { unit: "shop" } },
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const { calls, omitted } = reply.json as Diagnosis;
+    expect(calls.map(({ operation, status }) => [operation, status])).toEqual([
+      ["listLogs", 403],
+      ["getService", 200],
+    ]);
+    expect(omitted).toContain("journal entries: this key lacks the scope logs:read");
+    expect(JSON.stringify(provider.calls)).not.toContain("bind()");
+  });
+
   it("of a check has the evidence of its explanation, and of a question the failing checks and the units that it names", async () => {
     service.checks.plain.finds = () =>
       Promise.resolve({ status: "fail", message: "1 unit failed: shop.service", details: { units: ["shop.service"] } });

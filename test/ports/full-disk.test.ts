@@ -1,11 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openAuditLog, verifyAudit } from "#adapters/audit/index.ts";
 import { openCheckHistory } from "#adapters/check-history/index.ts";
+import { createMemoryReader, type TemplateMemory, writeMemory } from "#adapters/journald/templates/memory.ts";
 import { openKeyStore } from "#adapters/keystore/index.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import { createRunHistory } from "#domain/health/history/history.ts";
@@ -105,6 +106,29 @@ describe.skipIf(!isMounted)("on a full disk,", () => {
     store.insertKey({ ...key, id: "last" });
     expect(store.keys()).toHaveLength(kept + 1);
     store.dispose();
+  });
+
+  it("the table of templates stays as it was, and goes on when there is room again", () => {
+    const path = join(disk, "log-templates.json");
+    const faults: unknown[] = [];
+    const reader = createMemoryReader(path, (fault) => void faults.push(fault));
+    const memoryOf = (count: number): TemplateMemory => ({
+      templates: Array.from({ length: count }, (_, at) => ({
+        ...{ unit: "a.service", identifier: "a", origin: "", text: `words ${"abcdefghij"[at % 10]} of ${at}` },
+        ...{ first: 1, last: 2 + at, firstError: null },
+      })),
+      files: { "1": count },
+      knownSince: 1,
+    });
+    writeMemory(path, memoryOf(3));
+    fill();
+    expect(() => writeMemory(path, memoryOf(2000))).toThrow("ENOSPC");
+    expect(readdirSync(disk).filter((name) => name.startsWith("log-templates"))).toEqual(["log-templates.json"]);
+    expect([reader().templates.length, faults]).toEqual([3, []]);
+    rmSync(filler);
+    writeMemory(path, memoryOf(1000));
+    expect([reader().templates.length, faults]).toEqual([1000, []]);
+    rmSync(path);
   });
 
   it("the audit log says so, keeps what it cannot write, and writes it when there is room, in an unbroken chain", async () => {
