@@ -25,7 +25,7 @@ const config = "health: { checks: { new_errors: { learning: 1s } } }\n";
 /** A minute after the start, or five later where the error came too late for that. */
 const learningMs = 400_000;
 
-describeOnHost("what the programs of a host log", { config, checks: ["new_errors"] }, (session) => {
+describeOnHost("what the programs of a host log", { config }, (session) => {
   const { shell } = session;
   const { inPipe } = commandLineOn(session);
   const steward = async (...words: readonly string[]): Promise<string> => {

@@ -304,10 +304,13 @@ describe("runs of checks", () => {
       seen.push(settings);
       return Promise.resolve(found("pass"));
     };
-    const settings = { checks: { a: { warn: 1, ignore: ["x"] }, c: { isEnabled: false } } };
+    const own = { warn: 1, ignore: ["x"], margin: 5, overMs: 6, learningMs: 7, isIsolated: true, mounts: { "/": {} } };
+    const settings = {
+      checks: { a: { ...own, isEnabled: true, intervalMs: 1_000, timeoutMs: 9, attempts: 2 }, c: { isEnabled: false } },
+    };
     const { runner } = rig([check("a", look), check("b", look), check("c", look)], { settings });
     await runner.list();
-    expect(seen).toEqual([{ warn: 1, ignore: ["x"] }, { ignore: [] }]);
+    expect(seen).toEqual([own, { ignore: [] }]);
     expect([runner.ids, runner.run("c"), runner.run("d")]).toEqual([["a", "b"], undefined, undefined]);
   });
 

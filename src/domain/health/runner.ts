@@ -76,9 +76,9 @@ interface Entry {
 export const isSwitchedOn = ({ id }: Check, plan: CheckPlan): boolean => plan.checks[id]?.isEnabled !== false;
 
 export function settingsOf({ id }: Check, plan: CheckPlan): CheckSettings {
-  const { warn, fail, ignore = [], margin, freeBelow, mounts, overMs } = plan.checks[id] ?? {};
-  const isIsolated = plan.checks[id]?.isIsolated ?? plan.isIsolated;
-  return { ignore, ...defined({ warn, fail, margin, freeBelow, mounts, overMs, isIsolated }) };
+  // The first four are the runner's own.
+  const { isEnabled: _on, intervalMs: _every, timeoutMs: _limit, attempts: _times, ...own } = plan.checks[id] ?? {};
+  return { ignore: [], ...defined({ isIsolated: plan.isIsolated }), ...own };
 }
 
 function createEntry(check: Check, plan: CheckPlan): Entry {
