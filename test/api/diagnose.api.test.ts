@@ -201,7 +201,7 @@ describe("a diagnosis", () => {
     expect((await diagnose({})).json).toMatchObject(errorWith("VALIDATION_ERROR", { field: "question" }));
     expect((await diagnose({ unit: "shop*" })).json).toMatchObject(errorWith("VALIDATION_ERROR", { field: "unit" }));
     expect((await diagnose({ unit: "none" })).json).toMatchObject(errorWith("NOT_FOUND", { unit: "none.service" }));
-    expect((await diagnose({ check: "none" })).json).toMatchObject(errorWith("NOT_FOUND", { check_id: "none" }));
+    expect((await diagnose({ check: "none" })).json).toMatchObject(errorWith("NOT_FOUND", { check: "none" }));
     expect(await diagnose({ question: "Why?", connector: "none" })).toMatchObject({ status: 404 });
     const narrow = service.key(["connectors:chat:local"]);
     expect((await diagnose({ check: "plain" }, narrow)).json).toMatchObject(

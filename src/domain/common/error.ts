@@ -77,9 +77,10 @@ export function checked<const T extends readonly (() => unknown)[]>(...parts: T)
   return made as Made<T>;
 }
 
-export const unknownCheck = (id: string): DomainError =>
+/** @param member by which the request named it. */
+export const unknownCheck = (id: string, member = "check_id"): DomainError =>
   new DomainError("NOT_FOUND", `cannot find the check ${id}: it does not exist, or it is switched off`, {
-    check_id: id,
+    [member]: id,
   });
 
 export const missingScope = (

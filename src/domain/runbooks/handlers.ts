@@ -35,7 +35,8 @@ export const runbookHandlers = (
     const found = all.find((each) => each.id === id);
     if (found !== undefined) return { ...toEntry(found), body: found.body };
     const fault = faults.find(({ file }) => file.endsWith(`/${id}.md`));
-    const message = fault === undefined ? "there is none with this id" : `${fault.file}: ${fault.reason}`;
+    const message =
+      fault === undefined ? "it does not exist (GET /runbooks lists those that do)" : `${fault.file}: ${fault.reason}`;
     throw new DomainError("NOT_FOUND", `cannot show the runbook ${id}: ${message}`, { id });
   },
 });

@@ -129,9 +129,6 @@ export function findTemplate(
     return countOf(ofTemplate(source, ofThese ?? wholeList(source.all()), ofThese === undefined)) > 0;
   };
   if (wanted === undefined || (units !== undefined && ![...tables.keys()].some(isSeen)))
-    throw new LogQueryRefused(
-      "template",
-      "Must be the id of a template in the journal, as its list of templates has it",
-    );
+    throw new LogQueryRefused("template", "Must be the id of a template that GET /system/logs/templates lists");
   return ofTemplate;
 }

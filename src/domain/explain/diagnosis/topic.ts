@@ -51,7 +51,7 @@ export async function topicOf(input: DiagnosisInput, ports: TopicPorts, context:
   ]);
   if (checkId !== undefined && !sources.maySee(context, "health:read")) throw lackOf(caller, "health:read");
   const running = checkId === undefined ? undefined : sources.check(checkId);
-  if (checkId !== undefined && running === undefined) throw unknownCheck(checkId);
+  if (checkId !== undefined && running === undefined) throw unknownCheck(checkId, "check");
   const mayLook = caller !== undefined && sources.seesUnits(caller) && (unit ?? question) !== undefined;
   // Where they cannot be read the evidence says so.
   const all = mayLook ? await sources.units().catch(() => undefined) : undefined;
