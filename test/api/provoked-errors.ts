@@ -538,7 +538,7 @@ const cases: Cases = {
     },
   },
   diagnose: {
-    NOT_FOUND: { request: { body: { check: "none" } }, details: { check_id: "none" } },
+    NOT_FOUND: { request: { body: { check: "none" } }, details: { check: "none" } },
     UNAVAILABLE: {
       request: { body: { question: "Why is it slow?" } },
       details: { connector: null, provider_status: null, retryable: false },
