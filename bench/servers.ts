@@ -14,8 +14,7 @@ export interface Server extends Running {
   readonly startMs: number;
 }
 
-/** What `npm start` runs, which is a bundle of the sources. */
-const run = fileURLToPath(new URL("../scripts/run", import.meta.url));
+const thisCheckout = fileURLToPath(new URL("..", import.meta.url));
 
 const unitFile = fileURLToPath(new URL("../deploy/systemd/steward.service", import.meta.url));
 
@@ -97,7 +96,7 @@ const withCompileCache = ({ folder }: Workspace) => ({ NODE_COMPILE_CACHE: join(
 const countedLimits = "rate_limits:\n  per_minute: 1000000000\n  per_hour: 1000000000\n";
 
 /**
- * The service from this checkout with an admin key; a second one in the same workspace finds the state of the first.
+ * The service from a checkout, as `npm start` runs it, with an admin key; a second one in the same workspace finds the state of the first.
  * @param options `journalDir` is read in place of the journal of the host; `settings` are further ones, YAML.
  */
 export async function startSteward(
@@ -107,15 +106,19 @@ export async function startSteward(
     journalDir,
     settings = "",
     env = {},
+    checkout = thisCheckout,
   }: {
     limits: "counted" | "default";
     journalDir?: string;
     settings?: string;
     env?: Readonly<Record<string, string>>;
+    checkout?: string;
   },
 ): Promise<Server> {
   const port = await freePort();
-  const stateDir = join(workspace.folder, "state");
+  const run = join(checkout, "scripts/run");
+  // What one version has written need not be readable for another one.
+  const stateDir = join(workspace.folder, checkout === thisCheckout ? "state" : "other-state");
   const config = join(workspace.folder, "config.yaml");
   const text = `${limits === "counted" ? countedLimits : ""}${settings}`;
   if (text !== "") writeFileSync(config, text);

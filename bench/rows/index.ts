@@ -34,7 +34,7 @@ import { packageSearch } from "./package-search.ts";
 import { processes } from "./processes.ts";
 import { services } from "./services.ts";
 import { snapshot } from "./snapshot.ts";
-import { start } from "./start.ts";
+import { start, startBefore } from "./start.ts";
 import { startPackage } from "./start-package.ts";
 import { top } from "./top.ts";
 import { unit } from "./unit.ts";
@@ -81,6 +81,7 @@ export const rows: readonly Row[] = [
   metrics,
   otlp,
   start,
+  startBefore,
   idle,
   idleLogged,
   startPackage,
