@@ -149,6 +149,35 @@ describe.runIf(hasBrowser())("the console", () => {
     await console.context.close();
   });
 
+  it("sends with a click what was typed right before it", async () => {
+    const { page, context, open } = await openConsole(browser, { url: own(), key: service.adminKey, elevated: true });
+    const bodies: unknown[] = [];
+    const plan = {
+      dry_run: true,
+      steps: ["take a snapshot"],
+      units: [],
+      packages: [],
+      bytes: 0,
+      requires_reboot: false,
+    };
+    await page.route(/\/updates\/snapshots(\?.*)?$/, async (route, request) => {
+      if (request.method() !== "POST") return route.fallback();
+      if (request.url().includes("dry_run=true")) return route.fulfill({ json: plan });
+      bodies.push(request.postDataJSON());
+      return route.fulfill({ json: { message: "taken" } });
+    });
+    await open("updates?tab=snapshots");
+    await page.getByRole("button", { name: "Take a snapshot" }).click();
+    const dialog = page.getByRole("dialog");
+    const button = dialog.getByRole("button", { name: "Take a snapshot" });
+    await button.waitFor();
+    await dialog.getByLabel("What it is for").fill("before the new database");
+    await button.click();
+    await dialog.getByText("taken").waitFor();
+    expect(bodies).toEqual([{ description: "before the new database" }]);
+    await context.close();
+  });
+
   it("shows the whole hint of the filter of listening ports", async () => {
     const console = await openConsole(browser, { url: own(), key: service.adminKey });
     await console.open("network");

@@ -9,7 +9,6 @@ import { ActionButton, isOperation } from "../ui/action.tsx";
 import { local } from "../ui/format.ts";
 import { Badge, Card, Facts, Loaded, Time } from "../ui/parts.tsx";
 import { Check, follow } from "./apply-options.tsx";
-import { useSettled } from "./settled.ts";
 
 const Names = ({ of: names }: { readonly of: readonly string[] }): JSX.Element => (
   <span class="names">
@@ -108,8 +107,7 @@ function Interrupts({ of: { users, inhibitors, operation_id: id } }: { readonly 
 
 function RebootButton({ state }: { readonly state: RebootState | undefined }): JSX.Element {
   const when = useSignal("");
-  const typed = useSignal("");
-  const message = useSettled(typed.value);
+  const message = useSignal("");
   const isIgnoring = useSignal(false);
   const isBlocked = state?.inhibitors.some(({ blocks }) => blocks) ?? false;
   const at = when.value === "" ? undefined : new Date(when.value).toISOString();
@@ -119,7 +117,7 @@ function RebootButton({ state }: { readonly state: RebootState | undefined }): J
       input={{
         body: {
           ...(at !== undefined && { at }),
-          ...(message !== "" && { message }),
+          ...(message.value !== "" && { message: message.value }),
           ...(isIgnoring.value && { ignore_inhibitors: true }),
         },
       }}
@@ -142,8 +140,8 @@ function RebootButton({ state }: { readonly state: RebootState | undefined }): J
               type="text"
               maxLength={200}
               autocomplete="off"
-              value={typed.value}
-              onInput={({ currentTarget }) => (typed.value = currentTarget.value)}
+              value={message.value}
+              onInput={({ currentTarget }) => (message.value = currentTarget.value)}
             />
           </label>
           {isBlocked && (

@@ -13,15 +13,13 @@ import { Badge, Empty, Facts, Loaded, NotShown, Time } from "../ui/parts.tsx";
 import { Table } from "../ui/table.tsx";
 import { TextBox } from "../ui/text-box.tsx";
 import { Check, follow, Select } from "./apply-options.tsx";
-import { useSettled } from "./settled.ts";
 
 export function CreateSnapshotButton(): JSX.Element {
-  const typed = useSignal("");
-  const description = useSettled(typed.value);
+  const description = useSignal("");
   return (
     <ActionButton
       operation="createSnapshot"
-      input={{ body: description === "" ? {} : { description } }}
+      input={{ body: description.value === "" ? {} : { description: description.value } }}
       label={texts.create}
       title={texts.createTitle}
       primary
@@ -34,8 +32,8 @@ export function CreateSnapshotButton(): JSX.Element {
             type="text"
             maxLength={200}
             autocomplete="off"
-            value={typed.value}
-            onInput={({ currentTarget }) => (typed.value = currentTarget.value)}
+            value={description.value}
+            onInput={({ currentTarget }) => (description.value = currentTarget.value)}
           />
         </label>
       }
@@ -58,9 +56,7 @@ function RollbackButton({ id }: { readonly id: string }): JSX.Element {
   const etc = useSignal<"touched" | "all">("touched");
   const isPartial = useSignal(false);
   const typed = useSignal("");
-  const allowed = useSettled(typed.value)
-    .split(/[\s,]+/)
-    .filter((name) => name !== "");
+  const allowed = typed.value.split(/[\s,]+/).filter((name) => name !== "");
   const command = [
     `steward rollback ${id}`,
     ...(etc.value === "all" ? ["--etc all"] : []),

@@ -198,6 +198,9 @@ function OverrideField({ value }: { readonly value: Signal<string> }): JSX.Eleme
   );
 }
 
+/** Settings may be typed: a plan is asked for once the typing pauses. */
+const pauseMs = 400;
+
 /** The plan of a call, and the button that carries it out. */
 function ActionDialog<K extends Name>(props: ActionProps<K> & { readonly onClose: () => void }): JSX.Element {
   const { operation, input, label, title, steward, options, onClose } = props;
@@ -211,10 +214,16 @@ function ActionDialog<K extends Name>(props: ActionProps<K> & { readonly onClose
     },
   });
   const key = JSON.stringify(input);
-  useEffect(() => {
+  const first = useMemo(() => key, []);
+  // Before anybody can click: what is carried out is what the settings above the plan say.
+  useLayoutEffect(() => {
     const stop = new AbortController();
-    void plan(stop.signal);
-    return () => stop.abort();
+    stage.value = { is: "planning" };
+    const timer = setTimeout(() => void plan(stop.signal), key === first ? 0 : pauseMs);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
   }, [key]);
   const now = stage.value;
   const isRisky = now.is === "planned" && now.plan.risk === "risky";
