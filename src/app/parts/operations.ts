@@ -1,8 +1,6 @@
 import { openOperationStore } from "#adapters/operations/index.ts";
 import { createTaskLauncher } from "#adapters/operations/launcher.ts";
 import { ownProcess } from "#adapters/operations/process.ts";
-import { createOperationId } from "#adapters/operations/record.ts";
-import type { Keyring } from "#domain/access/keyring.ts";
 import { scopeLack } from "#domain/access/needs.ts";
 import { allows } from "#domain/access/scopes.ts";
 import { createOperationEnds, type EndedOperation, recordInterrupted } from "#domain/audit/operation-ends.ts";
@@ -10,28 +8,47 @@ import { operationHandlers } from "#domain/operations/handlers.ts";
 import { createOperations } from "#domain/operations/operations.ts";
 import { isFinished } from "#domain/operations/state.ts";
 import { createOperationStream } from "#domain/operations/stream.ts";
-import type { AuditLog } from "#domain/ports/audit.ts";
 import type { OperationStore, ProcessIdentity, TaskLauncher } from "#domain/ports/operations.ts";
 import { requireOperationScopes } from "#domain/updates/cancel-scopes.ts";
 import { updateKinds } from "#domain/updates/verbs.ts";
 import type { RootSide } from "#root/request.ts";
-import type { Tracer } from "#telemetry/tracing.ts";
 import { encodeTextFrame } from "#transports/ws/index.ts";
 import { operationProgram } from "../operation-program.ts";
 import type { PartContext } from "../part.ts";
-import type { TracedParts } from "../tracing/tracing.ts";
+import type { AccessPart } from "./access.ts";
+import type { AuditPart } from "./audit.ts";
+import type { TracesPart } from "./host.ts";
 
-export function createOperationsPart(
-  ports: Pick<PartContext, "clock" | "log" | "createId"> & {
-    readonly store: OperationStore;
-    readonly launcher: TaskLauncher;
-    readonly self: ProcessIdentity;
-    readonly audit: AuditLog;
-    readonly tracer: Tracer | undefined;
-    readonly hasEnded: Keyring["hasEnded"];
-  },
-) {
-  const { clock, log, audit, tracer } = ports;
+interface Earlier {
+  readonly audit: Pick<AuditPart, "log">;
+  readonly access: Pick<AccessPart, "hasEnded">;
+  readonly traces: Pick<TracesPart, "traced" | "tracer">;
+  readonly rootSide: RootSide | undefined;
+}
+
+interface OperationAdapters {
+  readonly store: OperationStore;
+  readonly launcher: TaskLauncher;
+  readonly self: ProcessIdentity;
+}
+
+function openOperations({ config, isSafeMode }: PartContext, { traces, rootSide }: Earlier): OperationAdapters {
+  const self = ownProcess();
+  if (rootSide !== undefined) return { store: rootSide.store, launcher: rootSide.launcher, self };
+  const { stateDir } = config;
+  const { exec, startDetached } = traces.traced;
+  const program = operationProgram(config, isSafeMode);
+  return {
+    store: openOperationStore({ stateDir }),
+    launcher: createTaskLauncher({ exec, startDetached, stateDir, program }),
+    self,
+  };
+}
+
+export function operationsPart(context: PartContext, earlier: Earlier, adapters = openOperations(context, earlier)) {
+  const { clock, log, createId } = context;
+  const { access, traces } = earlier;
+  const audit = earlier.audit.log;
   const listeners = new Set<(operation: EndedOperation) => void>();
   const ends = createOperationEnds({
     log: audit,
@@ -41,13 +58,11 @@ export function createOperationsPart(
     },
   });
   const operations = createOperations({
-    store: ports.store,
-    launcher: ports.launcher,
+    ...adapters,
     clock,
-    createId: ports.createId,
+    createId,
     kinds: updateKinds,
-    self: ports.self,
-    traceparent: () => tracer?.headers()["traceparent"],
+    traceparent: () => traces.tracer?.headers()["traceparent"],
     onEnded: ends.ended,
     onTrouble: (error) => log.error({ err: error }, "cannot record operation"),
   });
@@ -57,7 +72,7 @@ export function createOperationsPart(
       operations,
       requireScopes: (spec, context) => requireOperationScopes({ covers: allows, lackOf: scopeLack }, spec, context),
       clock,
-      hasEnded: ports.hasEnded,
+      hasEnded: access.hasEnded,
       stopping: stopping.signal,
     }),
     stream: createOperationStream({ operations, encode: encodeTextFrame }),
@@ -83,36 +98,4 @@ export function createOperationsPart(
   };
 }
 
-export function buildOperationsPart(
-  context: PartContext,
-  ports: {
-    readonly audit: AuditLog;
-    readonly rootSide: RootSide | undefined;
-    readonly traced: TracedParts;
-    readonly tracer: Tracer | undefined;
-    readonly isSafeMode: boolean;
-    readonly hasEnded: Keyring["hasEnded"];
-  },
-) {
-  const { config } = context;
-  const { audit, rootSide, traced, tracer, isSafeMode, hasEnded } = ports;
-  const { stateDir } = config;
-  const store = rootSide?.store ?? openOperationStore({ stateDir });
-  const launcher =
-    rootSide?.launcher ??
-    createTaskLauncher({
-      exec: traced.exec,
-      startDetached: traced.startDetached,
-      stateDir,
-      program: operationProgram(config, isSafeMode),
-    });
-  return {
-    ...createOperationsPart({ ...context, store, launcher, self: ownProcess(), audit, tracer, hasEnded }),
-    store,
-  };
-}
-
-export const createIds =
-  ({ now }: Pick<PartContext["clock"], "now">) =>
-  (): string =>
-    createOperationId(now());
+export type OperationsPart = ReturnType<typeof operationsPart>;
