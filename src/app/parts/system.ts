@@ -87,5 +87,3 @@ export function systemPart(
     units,
   };
 }
-
-export type SystemPart = ReturnType<typeof systemPart>;
