@@ -23,6 +23,7 @@ import { createApprovalEvents } from "#domain/audit/approval-events.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { ApprovalRecord, ApprovalStore } from "#domain/ports/approvals.ts";
 import type { AuditEntry, AuditLog } from "#domain/ports/audit.ts";
+import { createEmitter } from "#kernel/async.ts";
 import { orReport } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
 import type { AccessPart } from "./access.ts";
@@ -141,17 +142,15 @@ export function approvalsPart(context: PartContext, earlier: Earlier, adapters =
   let handlers: Readonly<Record<string, AnyHandler>> = {};
   const onTrouble = (error: unknown): void => log.error({ err: error }, "approvals");
   const rules = createApprovalRules({ policy, hostName });
-  const wantedListeners = new Set<(record: ApprovalRecord) => void>();
-  const wanted = (record: ApprovalRecord): void => {
-    for (const listener of wantedListeners) orReport(() => listener(record), onTrouble);
-  };
+  const wanted = createEmitter<ApprovalRecord>();
+  const report = (record: ApprovalRecord): void => orReport(() => wanted.emit(record), onTrouble);
   const events = createApprovalEvents({ log: audit, clock });
   const book = createApprovalBook({
     store,
     clock,
     onStatus(record) {
       metrics.approval(record.status);
-      if (record.status === "pending") wanted(record);
+      if (record.status === "pending") report(record);
     },
     onEvent: events.record,
     onTrouble,
@@ -188,7 +187,7 @@ export function approvalsPart(context: PartContext, earlier: Earlier, adapters =
     },
     reload: (next: Config): void => rules.replace(approvalSettings(next.settings)),
     /** Called with each call that begins to wait for approval, and with those that wait at the start. */
-    onWanted: (listener: (record: ApprovalRecord) => void): void => void wantedListeners.add(listener),
+    onWanted: wanted.on,
     /** Sets the handlers of all operations, which are called as any transport calls them. */
     runsWith: (all: Readonly<Record<string, unknown>>): void => {
       handlers = all as Readonly<Record<string, AnyHandler>>;
@@ -196,7 +195,7 @@ export function approvalsPart(context: PartContext, earlier: Earlier, adapters =
     ready(): void {
       void events.resume(book.left, book.settle, stopping.signal).catch(onTrouble);
       runs.start();
-      for (const record of book.list()) if (record.status === "pending") wanted(record);
+      for (const record of book.list()) if (record.status === "pending") report(record);
       stopSweeping = clock.every(sweepMs, runs.look);
     },
     stop(): void {

@@ -12,6 +12,7 @@ import { migrateRuns } from "#domain/health/history/migrate.ts";
 import type { Prober } from "#domain/health/prober.ts";
 import { type CheckRun, createCheckRunner } from "#domain/health/runner.ts";
 import { createHealthStream } from "#domain/health/stream.ts";
+import { createEmitter } from "#kernel/async.ts";
 import type { RootSide } from "#root/request.ts";
 import { encodeTextFrame } from "#transports/ws/index.ts";
 import type { ConnectorsPart } from "./connectors.ts";
@@ -117,19 +118,9 @@ export function healthPart(context: PartContext, earlier: Earlier, adapters = op
   const { hookPoints, prober, connectors } = earlier;
   const { checks, fixes, openElsewhere, plan, history, migrate, dispose } = adapters;
   const { hooks, loaded, isLoaded } = hookPoints;
-  const listeners = new Set<(run: CheckRun) => void>();
-  const goneListeners = new Set<(checkId: string) => void>();
-  const { runner, stream } = createRunner(
-    context,
-    earlier,
-    adapters,
-    (run) => {
-      for (const listener of listeners) listener(run);
-    },
-    (checkId) => {
-      for (const listener of goneListeners) listener(checkId);
-    },
-  );
+  const ran = createEmitter<CheckRun>();
+  const gone = createEmitter<string>();
+  const { runner, stream } = createRunner(context, earlier, adapters, ran.emit, gone.emit);
   const fixer = createFixer({
     fixes,
     openElsewhere,
@@ -163,8 +154,8 @@ export function healthPart(context: PartContext, earlier: Earlier, adapters = op
       }),
     },
     runner,
-    onRun: (listener: (run: CheckRun) => void): void => void listeners.add(listener),
-    onGone: (listener: (checkId: string) => void): void => void goneListeners.add(listener),
+    onRun: ran.on,
+    onGone: gone.on,
     /** When the checks of all plugins are there. */
     checksReady: loaded,
     /** What is known of fixes before one is run. */

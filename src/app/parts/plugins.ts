@@ -10,6 +10,7 @@ import { pluginHandlers } from "#domain/plugins/handlers.ts";
 import { createHooks } from "#domain/plugins/hooks.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
 import type { PluginFolders } from "#domain/ports/plugins.ts";
+import { createEmitter } from "#kernel/async.ts";
 import { places } from "#root/places.ts";
 import type { RootSide } from "#root/request.ts";
 import type { TracesPart } from "./host.ts";
@@ -76,7 +77,7 @@ export function pluginsPart(context: PartContext, earlier: Earlier, adapters = o
   const { rootSide, hookPoints, health } = earlier;
   const { load, takenCheckIds } = adapters;
   const ids = new Set<string>();
-  const disabledListeners = new Set<(fault: PluginFault) => void>();
+  const disabled = createEmitter<PluginFault>();
   const isOwn = (id: string): boolean => health.checks.some((check) => check.id === id);
   const plugins = createPlugins({
     load,
@@ -97,7 +98,7 @@ export function pluginsPart(context: PartContext, earlier: Earlier, adapters = o
     onGone: metrics.pluginGone,
     onFault(fault) {
       log.warn(fault, "enabled plugin does not run");
-      if (!isSafeMode) for (const listener of disabledListeners) listener(fault);
+      if (!isSafeMode) disabled.emit(fault);
     },
   });
   const onTrouble = (error: unknown): void => log.error({ err: error }, "plugins not loaded");
@@ -105,7 +106,7 @@ export function pluginsPart(context: PartContext, earlier: Earlier, adapters = o
   return {
     handlers: pluginHandlers({ plugins, clock }),
     /** Reports enabled plugins that do not run. */
-    onDisabled: (listener: (fault: PluginFault) => void): void => void disabledListeners.add(listener),
+    onDisabled: disabled.on,
     replace,
     reload: ({ settings }: Config): void => replace(pluginFoldersOf(settings, rootSide !== undefined)),
     async start(): Promise<void> {
