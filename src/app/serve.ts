@@ -10,7 +10,7 @@ import { auditEvent } from "#domain/audit/entry.ts";
 import { checkOwnAddress, statusWords } from "#domain/health/heartbeat.ts";
 import type { Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
-import { ensureAdminKey, firstKeyText, keptKeyFile, keyMade } from "./first-key.ts";
+import { ensureAdminKey, firstKeyText, keptKeyFile, keyMade } from "./admin-key.ts";
 import { hostHeap, returnHeap } from "./heap.ts";
 import type { PartContext } from "./part.ts";
 import { buildService, type Service } from "./parts.ts";

@@ -4,7 +4,7 @@ import { openPlanSeals } from "#adapters/plan-seals/index.ts";
 import { openSessionStore } from "#adapters/session-store/index.ts";
 import { createWebAuthn } from "#adapters/webauthn/index.ts";
 import { createWindowStore } from "#adapters/window-store/index.ts";
-import { keyMade } from "#app/first-key.ts";
+import { keyMade } from "#app/admin-key.ts";
 import type { PartContext } from "#app/part.ts";
 import type { Caller } from "#contract/operation.ts";
 import { accessHandlers } from "#domain/access/handlers.ts";

@@ -1,6 +1,11 @@
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { openOperationStore } from "#adapters/operations/index.ts";
-import { createTaskLauncher } from "#adapters/operations/launcher.ts";
+import { createTaskLauncher, type TaskProgram } from "#adapters/operations/launcher.ts";
 import { ownProcess } from "#adapters/operations/process.ts";
+import type { PartContext } from "#app/part.ts";
+import type { Config } from "#config/load.ts";
+import { safeModeVariable } from "#config/places.ts";
 import { scopeLack } from "#domain/access/needs.ts";
 import { allows } from "#domain/access/scopes.ts";
 import { createOperationEnds, type EndedOperation, recordInterrupted } from "#domain/audit/operation-ends.ts";
@@ -11,10 +16,9 @@ import { createOperationStream } from "#domain/operations/stream.ts";
 import type { OperationStore, ProcessIdentity, TaskLauncher } from "#domain/ports/operations.ts";
 import { requireOperationScopes } from "#domain/updates/cancel-scopes.ts";
 import { updateKinds } from "#domain/updates/verbs.ts";
+import { createEmitter } from "#kernel/async.ts";
 import type { RootSide } from "#root/request.ts";
 import { encodeTextFrame } from "#transports/ws/index.ts";
-import { operationProgram } from "../operation-program.ts";
-import type { PartContext } from "../part.ts";
 import type { AccessPart } from "./access.ts";
 import type { AuditPart } from "./audit.ts";
 import type { TracesPart } from "./host.ts";
@@ -30,6 +34,22 @@ interface OperationAdapters {
   readonly store: OperationStore;
   readonly launcher: TaskLauncher;
   readonly self: ProcessIdentity;
+}
+
+/** What runs an operation in a process of its own. */
+export function operationProgram(
+  { stateDir, file, settings }: Pick<Config, "stateDir" | "file" | "settings">,
+  isSafeMode = false,
+): TaskProgram {
+  const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
+  const journal = settings.journal?.dir;
+  const environment = {
+    STEWARD_STATE_DIR: resolve(stateDir),
+    ...(file !== undefined && { STEWARD_CONFIG: resolve(file) }),
+    ...(journal !== undefined && { STEWARD_JOURNAL_DIR: resolve(journal) }),
+    ...(isSafeMode && { [safeModeVariable]: "1" }),
+  };
+  return { argv: [process.execPath, main, "task", "run"], environment };
 }
 
 function openOperations({ config, isSafeMode }: PartContext, { traces, rootSide }: Earlier): OperationAdapters {
@@ -49,14 +69,8 @@ export function operationsPart(context: PartContext, earlier: Earlier, adapters 
   const { clock, log, createId } = context;
   const { access, traces } = earlier;
   const audit = earlier.audit.log;
-  const listeners = new Set<(operation: EndedOperation) => void>();
-  const ends = createOperationEnds({
-    log: audit,
-    clock,
-    onEnded(operation) {
-      for (const listener of listeners) listener(operation);
-    },
-  });
+  const ended = createEmitter<EndedOperation>();
+  const ends = createOperationEnds({ log: audit, clock, onEnded: ended.emit });
   const operations = createOperations({
     ...adapters,
     clock,
@@ -78,7 +92,7 @@ export function operationsPart(context: PartContext, earlier: Earlier, adapters 
     stream: createOperationStream({ operations, encode: encodeTextFrame }),
     operations,
     /** Reports the end of each operation once, also of those that ended while the service was down. */
-    onEnded: (listener: (operation: EndedOperation) => void): void => void listeners.add(listener),
+    onEnded: ended.on,
     /** Records what ended while the service was down, or with it; reading a long log takes a while. */
     async ready(): Promise<void> {
       const { signal } = stopping;
