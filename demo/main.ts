@@ -1,6 +1,6 @@
 import { parseArgs, styleText } from "node:util";
-import { endWithStarter } from "#app/starter.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { endWithStarter } from "../src/daemon.ts";
 import { cacheFolder } from "../test/host/image.ts";
 import { sweepRuns } from "../test/host/runs.ts";
 import { hostName } from "./commands.ts";

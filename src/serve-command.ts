@@ -1,10 +1,9 @@
 import { KeyStoreLost } from "#adapters/keystore/index.ts";
 import { serve } from "#app/serve.ts";
-import { endWithStarter } from "#app/starter.ts";
 import { cleanIo, ioOfProcess, type LocalCommands, NeedsDecision } from "#cli/index.ts";
 import type { Environment } from "#config/defaults.ts";
 import { SettingsFaulty } from "#config/faults.ts";
-import { openLogs, takeName } from "./daemon.ts";
+import { endWithStarter, openLogs, takeName } from "./daemon.ts";
 import { loadSettings } from "./load-settings.ts";
 
 type Options = Parameters<LocalCommands["serve"]>[0];

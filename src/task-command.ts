@@ -1,9 +1,9 @@
 import { parseArgs } from "node:util";
 import { runOperation } from "#app/operation.ts";
-import { safeModeVariable } from "#app/operation-program.ts";
 import { cleanIo, exitCode, ioOfProcess } from "#cli/output/output.ts";
 import type { Environment } from "#config/defaults.ts";
 import type { Config } from "#config/load.ts";
+import { safeModeVariable } from "#config/places.ts";
 import type { TaskOutcome } from "#domain/operations/task.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { serveRequest } from "#root/serve-request.ts";

@@ -1,7 +1,58 @@
 import { stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
+import { readSecretFile, writeFileAtomic } from "#adapters/files/index.ts";
+import { credentialCodec } from "#adapters/keystore/codec.ts";
 import { listenersAt } from "#adapters/sockets/open-ports.ts";
-import { readServiceFile } from "#config/places.ts";
+import { certName } from "#adapters/tls/files.ts";
+import type { Config } from "#config/load.ts";
+import { adminKeyFile, readServiceFile } from "#config/places.ts";
+import { roles } from "#contract/scopes.ts";
+import type { Keyring } from "#domain/access/keyring.ts";
+
+export const keyMade = "key.made";
+
+export function ensureAdminKey(
+  keyring: Pick<Keyring, "list" | "create">,
+  stateDir: string,
+  isAsked: boolean,
+): { readonly path: string; readonly id: string } | undefined {
+  if (keyring.list().length > 0 && !isAsked) return undefined;
+  // The file is written first: after a crash in between, nobody would have the key in the store.
+  const path = join(stateDir, adminKeyFile);
+  const { record } = keyring.create({ name: "admin", scopes: roles.admin, expiresAt: null }, (text) =>
+    writeFileAtomic(path, `${text}\n`),
+  );
+  return { path, id: record.id };
+}
+
+/** The file of the admin key of an earlier start, where it is still there and its key has not been revoked. */
+export function keptKeyFile(keyring: Pick<Keyring, "find">, stateDir: string): string | undefined {
+  const path = join(stateDir, adminKeyFile);
+  try {
+    const presented = credentialCodec.parse(readSecretFile(path));
+    return presented !== undefined && keyring.find(presented.id)?.revokedAt === null ? path : undefined;
+  } catch {
+    // Whoever has put it elsewhere, as they should, knows where it is.
+    return undefined;
+  }
+}
+
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+export function firstKeyText(path: string, url: string, config: Config, certNames: readonly string[]): string {
+  const { host, port } = new URL(url);
+  const [name] = certNames;
+  const isGiven = typeof config.tls === "object";
+  const trusted = isGiven ? config.tls.cert : `${config.stateDir}/${certName}`;
+  const trust = config.tls === "off" ? "" : ` --cacert ${shellQuoted(trusted)}`;
+  const isAsked = isGiven && config.tls.client_certs === "required";
+  const own = isAsked ? " --cert CERTIFICATE --key KEY" : "";
+  // A given certificate is rarely valid for the loopback address.
+  const isElsewhere = isGiven && name !== undefined;
+  const route = isElsewhere ? ` --connect-to ${name}:${port}:${host}` : "";
+  const base = isElsewhere ? `https://${name}:${port}` : url;
+  return `\nThe admin key is in ${path}. Try:\n\n  curl${trust}${own}${route} -H "X-API-Key: $(cat ${shellQuoted(path)})" ${base}/api/v1/health\n\n`;
+}
 
 const defaultPort = 80;
 const root = 0;

@@ -16,24 +16,16 @@ function partsForRestart(before: Settings, after: Settings): readonly string[] {
 export function createReload(ports: {
   readonly config: Config;
   readonly load: () => Config;
-  readonly connectors: { readonly reload: (next: Config) => readonly string[] };
-  readonly plugins: { readonly reload: (next: Settings) => void };
-  readonly windows: { readonly reload: (next: Config) => void };
-  readonly approvals: { readonly reload: (next: Config) => void };
-  readonly tls: { readonly reload: (next: Config) => Promise<void> };
+  /** Gives them to the parts. @returns fields for the log line. */
+  readonly use: (next: Config) => Promise<object>;
   readonly around: (work: () => Promise<void>) => Promise<void>;
   readonly log: Logger;
 }): () => void {
-  const { config, load, connectors, plugins, windows, approvals, tls, around, log } = ports;
+  const { config, load, use, around, log } = ports;
   const reload = async (): Promise<void> => {
     try {
       const next = load();
-      await tls.reload(next);
-      const names = connectors.reload(next);
-      plugins.reload(next.settings);
-      windows.reload(next);
-      approvals.reload(next);
-      log.info({ connectors: names }, "settings reloaded");
+      log.info(await use(next), "settings reloaded");
       const parts = partsForRestart(config.settings, next.settings);
       if (parts.length > 0) log.warn({ parts }, "settings changed that take effect with a restart");
     } catch (error) {

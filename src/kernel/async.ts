@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.ts";
+import type { Clock, Dispose } from "./clock.ts";
 
 /** Does work when its result is first asked for, once; again only where it failed. */
 export function lazy<T>(work: () => Promise<T>): () => Promise<T> {
@@ -9,6 +9,26 @@ export function lazy<T>(work: () => Promise<T>): () => Promise<T> {
       throw error;
     });
     return result;
+  };
+}
+
+export interface Emitter<T> {
+  /** @returns ends it. */
+  readonly on: (listener: (event: T) => void) => Dispose;
+  readonly emit: (event: T) => void;
+}
+
+/** One kind of event, for all who listen. */
+export function createEmitter<T>(): Emitter<T> {
+  const listeners = new Set<(event: T) => void>();
+  return {
+    on(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    emit(event) {
+      for (const listener of listeners) listener(event);
+    },
   };
 }
 

@@ -239,7 +239,7 @@ export async function startTestService(
   const hostSampler = createFakeHostSampler(clock);
   const ringStore = createFakeRingStore();
   const probes = { cli: createFakeProbe(), ops: createFakeProbe(), security: createFakeProbe() };
-  const service = createFakeService({
+  const service = await createFakeService({
     clock,
     ...createLogs({ level: "debug", writer: { write: (line) => void lines.push(line) } }),
     metrics: createMetrics(),

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { parseArgs } from "node:util";
-import { endWithStarter } from "#app/starter.ts";
+import { endWithStarter } from "../../src/daemon.ts";
 import { plainEnvironment } from "./commands.ts";
 import { bootHost, type Host } from "./host.ts";
 import { ensureImage } from "./image.ts";

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildTlsPart, checkTlsFiles } from "#app/parts/tls.ts";
+import { checkTlsFiles, tlsPart } from "#app/parts/tls.ts";
 import { createLogs } from "#telemetry/logger.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import {
@@ -106,7 +106,7 @@ async function open(tls: Files) {
   const lines: string[] = [];
   const { log } = createLogs({ level: "info", writer: { write: (line) => void lines.push(line) } });
   const clock = createFakeClock(Date.now());
-  const part = await buildTlsPart({ config: { tls, stateDir: workspace.path() }, clock, log });
+  const part = await tlsPart({ config: { tls, stateDir: workspace.path() }, clock, log });
   return { part, lines, reload: () => part.reload({ tls, stateDir: workspace.path() }) };
 }
 

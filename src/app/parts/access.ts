@@ -1,13 +1,11 @@
-import { hostname } from "node:os";
 import { credentialCodec } from "#adapters/keystore/codec.ts";
 import { type LostKeyStore, lostKeys, openKeyStore } from "#adapters/keystore/index.ts";
 import { openPlanSeals } from "#adapters/plan-seals/index.ts";
 import { openSessionStore } from "#adapters/session-store/index.ts";
 import { createWebAuthn } from "#adapters/webauthn/index.ts";
 import { createWindowStore } from "#adapters/window-store/index.ts";
-import { keyMade } from "#app/first-key.ts";
+import { keyMade } from "#app/admin-key.ts";
 import type { PartContext } from "#app/part.ts";
-import type { Config } from "#config/load.ts";
 import type { Caller } from "#contract/operation.ts";
 import { accessHandlers } from "#domain/access/handlers.ts";
 import { createKeyring } from "#domain/access/keyring.ts";
@@ -16,14 +14,15 @@ import { createPasskeys } from "#domain/access/passkeys.ts";
 import { createPlanTokens } from "#domain/access/plan-tokens.ts";
 import { createRateLimiter } from "#domain/access/rate-limit.ts";
 import { sessionHandlers } from "#domain/access/session-handlers.ts";
-import { createSessions, type SessionLimits } from "#domain/access/sessions.ts";
+import { createSessions } from "#domain/access/sessions.ts";
 import { watchedStore } from "#domain/access/watched-store.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { Prober } from "#domain/health/prober.ts";
-import type { CredentialCodec, KeyStore, WindowStore } from "#domain/ports/access.ts";
-import type { PasskeyStore, WebAuthn } from "#domain/ports/passkeys.ts";
+import type { KeyStore, WindowStore } from "#domain/ports/access.ts";
+import type { PasskeyStore } from "#domain/ports/passkeys.ts";
 import type { PlanSeals } from "#domain/ports/plans.ts";
 import type { SessionStore } from "#domain/ports/sessions.ts";
+import { orReport } from "#kernel/errors.ts";
 import { onceAMinute } from "#telemetry/logger.ts";
 import type { AuditPart } from "./audit.ts";
 
@@ -31,67 +30,24 @@ import type { AuditPart } from "./audit.ts";
 const maxKeys = 1_000_000;
 const flushIntervalMs = 60_000;
 
-export function createAccessPart(
-  ports: Pick<PartContext, "clock" | "metrics"> & {
-    readonly store: KeyStore;
-    readonly codec: CredentialCodec;
-    readonly hostName: () => string;
-    readonly rateLimits: Config["rateLimits"];
-    /** Stores hourly budgets; they are only in memory without it. */
-    readonly windows?: WindowStore;
-    readonly prober: Pick<Prober, "probeNow">;
-    readonly planSeals: PlanSeals;
-    readonly sessions: SessionStore;
-    readonly passkeys: PasskeyStore;
-    readonly webauthn: WebAuthn;
-    readonly sessionLimits: SessionLimits;
-  },
-) {
-  const { clock, metrics, codec, hostName, rateLimits, windows, prober } = ports;
-  const keyring = createKeyring({
-    clock,
-    codec,
-    hostName,
-    store: watchedStore(ports.store, () => void prober.probeNow("security")),
-  });
-  const budgets =
-    rateLimits === "off"
-      ? undefined
-      : createRateLimiter({
-          clock,
-          windows: [
-            { name: "permin", quota: rateLimits.perMinute, seconds: 60 },
-            { name: "perhour", quota: rateLimits.perHour, seconds: 3600, isStored: true },
-          ],
-          maxSubjects: maxKeys,
-          ...(windows && { store: windows }),
-        });
-  const sessions = createSessions({ store: ports.sessions, codec, keyring, clock, limits: ports.sessionLimits });
-  metrics.watchSessions(sessions.count);
-  const passkeys = createPasskeys({
-    store: ports.passkeys,
-    webauthn: ports.webauthn,
-    codec,
-    keyring,
-    clock,
-    hostName,
-  });
-  return {
-    handlers: accessHandlers({ keyring, clock, hostName }),
-    sessionHandlers: sessionHandlers({ sessions, passkeys, keyring, clock, onLogin: metrics.login }),
-    passkeyHandlers: passkeyHandlers({ passkeys, sessions, keyring }),
-    keyring,
-    hostName,
-    sessions,
-    hasEnded: (caller: Caller): boolean => keyring.hasEnded(caller) || sessions.hasEnded(caller),
-    takeBudget: budgets?.take,
-    plans: createPlanTokens({ seals: ports.planSeals, clock }),
-    budgetOf: budgets?.look,
-    flushBudgets: () => budgets?.flush(),
-  };
+interface Earlier {
+  readonly audit: Pick<AuditPart, "log" | "started">;
+  readonly prober: Pick<Prober, "probeNow">;
 }
 
-async function knowsOfKeys(audit: Pick<AuditPart, "list">): Promise<boolean> {
+interface AccessAdapters {
+  readonly store: KeyStore;
+  /** Why keys cannot be stored; undefined while they can. */
+  readonly check: () => string | undefined;
+  /** Stores hourly budgets; they are only in memory without it. */
+  readonly windows?: WindowStore;
+  readonly planSeals: PlanSeals;
+  readonly sessions: SessionStore;
+  readonly passkeys: PasskeyStore;
+  readonly dispose?: () => void;
+}
+
+async function knowsOfKeys({ log }: Pick<AuditPart, "log">): Promise<boolean> {
   const any = {
     since: undefined,
     until: undefined,
@@ -100,97 +56,60 @@ async function knowsOfKeys(audit: Pick<AuditPart, "list">): Promise<boolean> {
     outcome: undefined,
     cursor: undefined,
   };
-  const { entries } = await audit.list({ ...any, operation: keyMade, limit: 1 }, new AbortController().signal);
+  const { entries } = await log.list({ ...any, operation: keyMade, limit: 1 }, new AbortController().signal);
   return entries.length > 0;
 }
 
-async function openStore({ config, log }: PartContext, audit: Pick<AuditPart, "list">, isReplaced: boolean) {
+async function openKeys({ config, log, newAdminKey }: PartContext, audit: Pick<AuditPart, "log">) {
   const { stateDir } = config;
   let lost: LostKeyStore | undefined;
   const replaceLost = (found: LostKeyStore): void => {
     lost = found;
     log.warn(found, "key store replaced, all former keys are gone");
   };
-  const store = openKeyStore({ stateDir, replaceLost: isReplaced ? replaceLost : undefined });
+  const store = openKeyStore({ stateDir, replaceLost: newAdminKey ? replaceLost : undefined });
   if (lost === undefined && store.keys().length === 0 && (await knowsOfKeys(audit))) {
     const reason = "it has no keys, but the audit log knows of one";
-    if (!isReplaced) throw lostKeys(stateDir, reason);
+    if (!newAdminKey) throw lostKeys(stateDir, reason);
     replaceLost({ reason, aside: undefined });
   }
   return { store, lost };
 }
 
 /** Opens the key store, without which there is no start, and then the audit log. @throws KeyStoreLost. */
-export async function buildAccessPart(
-  context: PartContext,
-  ports: {
-    readonly audit: Pick<AuditPart, "list" | "record" | "started">;
-    readonly prober: Pick<Prober, "probeNow">;
-    readonly isReplaced: boolean;
-  },
-) {
+async function openAccess(context: PartContext, { audit }: Earlier): Promise<AccessAdapters> {
   const { config, clock, log } = context;
-  const { audit, prober } = ports;
-  const { store, lost } = await openStore(context, audit, ports.isReplaced);
+  const { stateDir } = config;
+  const { store, lost } = await openKeys(context, audit);
   audit.started();
   if (lost !== undefined) {
     const { reason, aside = "nowhere" } = lost;
-    audit.record(auditEvent("keystore.replaced", clock.now(), { target: { reason, aside } }));
+    audit.log.record(auditEvent("keystore.replaced", clock.now(), { target: { reason, aside } }));
   }
   const complain = onceAMinute(
     (reason, aside) => log.warn({ reason, set_aside: aside ?? null }, "cannot store used request budgets"),
     clock.monotonicMs,
   );
-  const windows = createWindowStore({
-    stateDir: config.stateDir,
-    onTrouble: ({ message }, aside) => complain(message, aside),
-  });
+  const windows = createWindowStore({ stateDir, onTrouble: ({ message }, aside) => complain(message, aside) });
   const planSeals = openPlanSeals({
-    stateDir: config.stateDir,
+    stateDir,
     clock,
     onTrouble: ({ message }, aside) =>
       log.warn({ reason: message, set_aside: aside ?? null }, "tokens of earlier plans are not good any more"),
   });
   const sessions = openSessionStore({
-    stateDir: config.stateDir,
+    stateDir,
     onTrouble: ({ message }, aside) =>
       log.warn({ reason: message, set_aside: aside ?? null }, "all sessions are signed out"),
   });
-  const part = createAccessPart({
-    clock,
-    metrics: context.metrics,
+  return {
+    store,
+    check: store.check,
+    windows,
+    planSeals,
     sessions,
     passkeys: sessions.passkeys,
-    webauthn: createWebAuthn(),
-    sessionLimits: config.sessions,
-    store,
-    codec: credentialCodec,
-    hostName: hostname,
-    rateLimits: config.rateLimits,
-    windows,
-    prober,
-    planSeals,
-  });
-  const flushUses = (): void => {
-    try {
-      part.keyring.flush();
-    } catch (error) {
-      log.error({ err: error }, "last uses of keys not written");
-    }
-    try {
-      part.sessions.flush();
-    } catch (error) {
-      log.error({ err: error }, "last uses of sessions not written");
-    }
-  };
-  const stopFlushing = clock.every(flushIntervalMs, flushUses);
-  return {
-    ...part,
-    check: store.check,
     dispose(): void {
-      stopFlushing();
-      flushUses();
-      part.flushBudgets();
       windows.dispose();
       planSeals.dispose();
       sessions.dispose();
@@ -198,3 +117,62 @@ export async function buildAccessPart(
     },
   };
 }
+
+function createBudgets({ clock, config: { rateLimits } }: PartContext, store: WindowStore | undefined) {
+  if (rateLimits === "off") return undefined;
+  return createRateLimiter({
+    clock,
+    windows: [
+      { name: "permin", quota: rateLimits.perMinute, seconds: 60 },
+      { name: "perhour", quota: rateLimits.perHour, seconds: 3600, isStored: true },
+    ],
+    maxSubjects: maxKeys,
+    ...(store && { store }),
+  });
+}
+
+/** Keys, sessions, passkeys, budgets and plan tokens. */
+export async function accessPart(context: PartContext, earlier: Earlier, adapters?: AccessAdapters) {
+  const { config, clock, log, metrics, hostName } = context;
+  const { prober } = earlier;
+  const opened = adapters ?? (await openAccess(context, earlier));
+  const codec = credentialCodec;
+  const keyring = createKeyring({
+    clock,
+    codec,
+    hostName,
+    store: watchedStore(opened.store, () => void prober.probeNow("security")),
+  });
+  const budgets = createBudgets(context, opened.windows);
+  const sessions = createSessions({ store: opened.sessions, codec, keyring, clock, limits: config.sessions });
+  metrics.watchSessions(sessions.count);
+  const webauthn = createWebAuthn();
+  const passkeys = createPasskeys({ store: opened.passkeys, webauthn, codec, keyring, clock, hostName });
+  const flushUses = (): void => {
+    orReport(keyring.flush, (error) => log.error({ err: error }, "last uses of keys not written"));
+    orReport(sessions.flush, (error) => log.error({ err: error }, "last uses of sessions not written"));
+  };
+  const stopFlushing = clock.every(flushIntervalMs, flushUses);
+  return {
+    handlers: {
+      ...accessHandlers({ keyring, clock, hostName }),
+      ...sessionHandlers({ sessions, passkeys, keyring, clock, onLogin: metrics.login }),
+      ...passkeyHandlers({ passkeys, sessions, keyring }),
+    },
+    keyring,
+    sessions,
+    hasEnded: (caller: Caller): boolean => keyring.hasEnded(caller) || sessions.hasEnded(caller),
+    takeBudget: budgets?.take,
+    plans: createPlanTokens({ seals: opened.planSeals, clock }),
+    budgetOf: budgets?.look,
+    check: opened.check,
+    dispose(): void {
+      stopFlushing();
+      flushUses();
+      budgets?.flush();
+      opened.dispose?.();
+    },
+  };
+}
+
+export type AccessPart = Awaited<ReturnType<typeof accessPart>>;

@@ -1,4 +1,3 @@
-import { hostname } from "node:os";
 import { openAlertStore } from "#adapters/alert-store/index.ts";
 import { createCalendar } from "#adapters/calendar/index.ts";
 import { createComponentProbe } from "#adapters/component-probe/index.ts";
@@ -11,12 +10,11 @@ import { alertEvaluator, probeTargets } from "#config/probes.ts";
 import type { Settings } from "#config/settings.ts";
 import type { NotificationChannel, NotificationEvent, NotifyLevel } from "#contract/alerts.ts";
 import { componentNames } from "#contract/health.ts";
-import type { WindowGate } from "#domain/access/window-gate.ts";
+import type { Keyring } from "#domain/access/keyring.ts";
 import { createAlerts, type Evaluator, type Readings } from "#domain/alerts/alerts.ts";
 import { alertHandlers } from "#domain/alerts/handlers.ts";
 import { createSilences } from "#domain/alerts/silences.ts";
-import type { CheckRunner } from "#domain/health/runner.ts";
-import { type CheckRunNews, createCheckWatch } from "#domain/notifications/checks.ts";
+import { createCheckWatch } from "#domain/notifications/checks.ts";
 import { createComponentWatch } from "#domain/notifications/components.ts";
 import { createDigest } from "#domain/notifications/digest.ts";
 import { createEvents } from "#domain/notifications/events.ts";
@@ -34,7 +32,12 @@ import type { Calendar } from "#domain/ports/calendar.ts";
 import type { NotificationStore } from "#domain/ports/notifications.ts";
 import type { Probe, ProbeResult } from "#domain/ports/probe.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import type { BuiltHost } from "./system.ts";
+import type { AuditPart } from "./audit.ts";
+import type { ApprovalsPart, WindowsPart } from "./gates.ts";
+import type { HealthPart } from "./health.ts";
+import type { HostPart } from "./host.ts";
+import type { OperationsPart } from "./operations.ts";
+import type { PluginsPart } from "./plugins.ts";
 
 /** Logs an error once until it changes: a full disk fails every few seconds. */
 function createTrouble(log: Logger): (error: unknown) => void {
@@ -47,7 +50,18 @@ function createTrouble(log: Logger): (error: unknown) => void {
   };
 }
 
-type AlertsPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId"> & {
+interface Earlier {
+  readonly host: Pick<HostPart, "open">;
+  readonly health: Pick<HealthPart, "onRun" | "onGone" | "checksReady" | "runner">;
+  readonly windows: Pick<WindowsPart, "gate">;
+  readonly operations: Pick<OperationsPart, "onEnded">;
+  readonly plugins: Pick<PluginsPart, "onDisabled">;
+  readonly approvals: Pick<ApprovalsPart, "onWanted">;
+  readonly access: { readonly keyring: Pick<Keyring, "onExpiredUse"> };
+  readonly audit: Pick<AuditPart, "onBroken">;
+}
+
+interface AlertAdapters {
   readonly alerts: AlertStore;
   readonly notifications: NotificationStore;
   readonly channels: Channels;
@@ -57,19 +71,50 @@ type AlertsPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId"> &
   /** Times of the digest; undefined without one. */
   readonly digest: Calendar | undefined;
   readonly isReported: (event: NotificationEvent) => boolean;
-  readonly health: {
-    readonly onRun: (listener: (run: CheckRunNews) => void) => void;
-    readonly onGone: (listener: (checkId: string) => void) => void;
-    /** When the checks of all plugins are there. */
-    readonly checksReady: Promise<void>;
-    readonly runner: Pick<CheckRunner, "ids" | "list">;
-  };
-  readonly host: string;
-  /** Where clients reach the service behind a reverse proxy. */
-  readonly publicUrl?: string | undefined;
-  readonly windows: Pick<WindowGate, "isSilent" | "silent">;
   readonly probes: Readonly<Record<string, Probe>>;
-};
+  readonly dispose?: () => void;
+}
+
+function channelsOf(settings: Settings, host: string): Channels {
+  const { http, email } = notificationTargets(settings);
+  return new Map([
+    ...http.map(({ channel, severity, target }) => {
+      const service = httpService(target, host);
+      return [channel, createHttpNotifier({ service, severity })] as const;
+    }),
+    ...email.map(({ channel, settings: mail }) => [channel, createEmailNotifier({ settings: mail })] as const),
+  ]);
+}
+
+function openAlerts({ config, log, hostName }: PartContext, { host }: Pick<Earlier, "host">): AlertAdapters {
+  const { settings, stateDir } = config;
+  const { facts, systemd } = host.open();
+  const { alerts, notifications, dispose } = openAlertStore({
+    stateDir,
+    onTrouble: logSetAside(log, "records of alerts corrupt, reset"),
+  });
+  const probes = probeTargets(settings).map(({ name, target }): [string, Probe] => [
+    name,
+    createComponentProbe({ target, readUnit: systemd.units.read }),
+  ]);
+  const digestTimes = digestCalendar(settings);
+  return {
+    alerts,
+    notifications,
+    channels: channelsOf(settings, hostName()),
+    evaluator: alertEvaluator(settings),
+    readings: {
+      cpu_percent: facts.cpuPercent,
+      memory_percent: () => Promise.resolve(facts.memoryPercent()),
+      root_filesystem_percent: facts.diskPercent,
+    },
+    notifyFrom: notifyFrom(settings),
+    isReported: reportedEvents(settings),
+    digest: digestTimes && createCalendar(digestTimes),
+    probes: Object.fromEntries(probes),
+    dispose,
+  };
+}
 
 interface Telling {
   readonly outbox: Outbox;
@@ -77,14 +122,17 @@ interface Telling {
   readonly onTrouble: (error: unknown) => void;
 }
 
-function createTelling({ notifications, channels, clock, createId, host, log, metrics }: AlertsPorts): Telling {
+function createTelling(
+  { clock, createId, hostName, log, metrics }: PartContext,
+  { notifications, channels }: AlertAdapters,
+): Telling {
   const onTrouble = createTrouble(log);
   const outbox = createOutbox({
     store: notifications,
     channels,
     clock,
     createId,
-    host,
+    host: hostName(),
     onEnd(channel, outcome, error) {
       metrics.notification(channel, outcome);
       if (outcome === "sent") log.info({ channel }, "notification sent");
@@ -96,8 +144,14 @@ function createTelling({ notifications, channels, clock, createId, host, log, me
 }
 
 /** What watches components, checks and readings, and tells what has changed. */
-function createWatches(ports: AlertsPorts, { outbox, has, onTrouble }: Telling) {
-  const { clock, log, createId, notifications, evaluator, readings, host, probes, windows, alerts: alertStore } = ports;
+function createWatches(
+  { clock, log, createId, hostName }: PartContext,
+  { gate }: Pick<WindowsPart, "gate">,
+  adapters: AlertAdapters,
+  { outbox, has, onTrouble }: Telling,
+) {
+  const { notifications, evaluator, readings, probes, alerts: alertStore } = adapters;
+  const host = hostName();
   const components = createComponentWatch({
     components: [...componentNames, ...Object.keys(probes)],
     store: notifications,
@@ -109,8 +163,8 @@ function createWatches(ports: AlertsPorts, { outbox, has, onTrouble }: Telling) 
   const checks = createCheckWatch({
     store: notifications,
     clock,
-    notifyFrom: ports.notifyFrom,
-    isSilenced: (check) => windows.isSilent() || silences.isSilenced({ check }),
+    notifyFrom: adapters.notifyFrom,
+    isSilenced: (check) => gate.isSilent() || silences.isSilenced({ check }),
     tell(news) {
       const draft = checkDraft(news, host, clock.now());
       outbox.post(draft, alertChannels(draft.severity, has));
@@ -121,7 +175,7 @@ function createWatches(ports: AlertsPorts, { outbox, has, onTrouble }: Telling) 
     evaluator,
     readings,
     store: alertStore,
-    isSilenced: (alert) => windows.isSilent() || silences.isSilenced({ alert }),
+    isSilenced: (alert) => gate.isSilent() || silences.isSilenced({ alert }),
     clock,
     tell({ what, condition, value, since }) {
       const { name, severity } = condition;
@@ -134,20 +188,29 @@ function createWatches(ports: AlertsPorts, { outbox, has, onTrouble }: Telling) 
   return { components, silences, checks, alerts };
 }
 
-export function createAlertsPart(ports: AlertsPorts) {
-  const { clock, channels, host, probes, health, windows } = ports;
-  const telling = createTelling(ports);
+/** Watches components, checks and readings, and notifies people of what has changed and happened. */
+export function alertsPart(context: PartContext, earlier: Earlier, adapters = openAlerts(context, earlier)) {
+  const { config, clock, hostName } = context;
+  const { health, windows } = earlier;
+  const { channels, probes, dispose } = adapters;
+  const host = hostName();
+  const telling = createTelling(context, adapters);
   const { outbox, has, onTrouble } = telling;
-  const { components, silences, checks, alerts } = createWatches(ports, telling);
+  const { components, silences, checks, alerts } = createWatches(context, windows, adapters, telling);
   const events = createEvents({
     ...{ outbox, has, host, clock },
-    isReported: ports.isReported,
-    publicUrl: ports.publicUrl,
+    isReported: adapters.isReported,
+    publicUrl: config.publicAddress?.url,
   });
+  earlier.operations.onEnded(events.operationEnded);
+  earlier.plugins.onDisabled(events.pluginDisabled);
+  earlier.approvals.onWanted(events.approvalWanted);
+  earlier.access.keyring.onExpiredUse(events.expiredKeyUsed);
+  earlier.audit.onBroken(events.auditBroken);
   const digest =
-    ports.digest &&
+    adapters.digest &&
     createDigest({
-      calendar: ports.digest,
+      calendar: adapters.digest,
       clock,
       host,
       list: outbox.list,
@@ -163,7 +226,7 @@ export function createAlertsPart(ports: AlertsPorts) {
     if (!isOver) checks.gone(checkId);
   });
   const silentWindows = () =>
-    windows.silent().map(({ plan: { name }, phase: { openedAt = clock.now(), knownUntil: until } }) => {
+    windows.gate.silent().map(({ plan: { name }, phase: { openedAt = clock.now(), knownUntil: until } }) => {
       return { name, openedAt, until };
     });
   return {
@@ -173,7 +236,6 @@ export function createAlertsPart(ports: AlertsPorts) {
       ...notificationHandlers({ outbox, channels, host, clock }),
     },
     post: outbox.post,
-    events,
     probed: (component: string, result: ProbeResult): void => {
       // While the service stops its own address does not answer.
       if (!isOver) components.probed(component, result);
@@ -194,57 +256,8 @@ export function createAlertsPart(ports: AlertsPorts) {
       components.dispose();
       outbox.dispose();
     },
+    dispose: () => dispose?.(),
   };
 }
 
-function channelsOf(settings: Settings, host: string): Channels {
-  const { http, email } = notificationTargets(settings);
-  return new Map([
-    ...http.map(({ channel, severity, target }) => {
-      const service = httpService(target, host);
-      return [channel, createHttpNotifier({ service, severity })] as const;
-    }),
-    ...email.map(({ channel, settings: mail }) => [channel, createEmailNotifier({ settings: mail })] as const),
-  ]);
-}
-
-export function buildAlertsPart(
-  context: PartContext,
-  { facts, systemd, health, windows }: Pick<BuiltHost, "facts" | "systemd"> & Pick<AlertsPorts, "health" | "windows">,
-) {
-  const { config, log } = context;
-  const { settings, stateDir } = config;
-  const host = hostname();
-  const digestTimes = digestCalendar(settings);
-  const store = openAlertStore({
-    stateDir,
-    onTrouble: logSetAside(log, "records of alerts corrupt, reset"),
-  });
-  const probes = probeTargets(settings).map(({ name, target }): [string, Probe] => [
-    name,
-    createComponentProbe({ target, readUnit: systemd.units.read }),
-  ]);
-  return {
-    ...createAlertsPart({
-      ...context,
-      alerts: store.alerts,
-      notifications: store.notifications,
-      channels: channelsOf(settings, host),
-      evaluator: alertEvaluator(settings),
-      readings: {
-        cpu_percent: facts.cpuPercent,
-        memory_percent: () => Promise.resolve(facts.memoryPercent()),
-        root_filesystem_percent: facts.diskPercent,
-      },
-      notifyFrom: notifyFrom(settings),
-      isReported: reportedEvents(settings),
-      digest: digestTimes && createCalendar(digestTimes),
-      publicUrl: config.publicAddress?.url,
-      health,
-      windows,
-      host,
-      probes: Object.fromEntries(probes),
-    }),
-    dispose: store.dispose,
-  };
-}
+export type AlertsPart = ReturnType<typeof alertsPart>;

@@ -9,39 +9,20 @@ import { createVerification } from "#domain/audit/verification.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import { errorSummary } from "#kernel/errors.ts";
 import { hasRootSide } from "#root/places.ts";
-import { type Logger, onceAMinute } from "#telemetry/logger.ts";
+import { onceAMinute } from "#telemetry/logger.ts";
 
 const headIntervalMs = 10 * 60_000;
 
-export function createAuditPart({
-  audit,
-  clock,
-  log,
-}: { readonly audit: AuditLog } & Pick<PartContext, "clock"> & { readonly log: Pick<Logger, "error" | "warn"> }) {
-  const refusals = createRefusals({ log: audit, clock });
-  const verification = createVerification({
-    log: audit,
-    clock,
-    onFailed: (error) => log.warn({ reason: errorSummary(error) }, "audit log cannot be verified"),
-  });
-  const { start, onBroken } = verification;
-  onBroken((found) => log.error({ ...found }, "audit log is broken"));
-  return {
-    log: audit,
-    handlers: auditHandlers({ log: audit }),
-    refusals,
-    start,
-    onBroken,
-    dispose(): void {
-      verification.dispose();
-      refusals.dispose();
-    },
-  };
+interface AuditAdapters {
+  readonly log: AuditLog;
+  /** Why entries cannot be written; undefined while they can. */
+  readonly check: () => string | undefined;
+  /** Records the start of the service. */
+  readonly started: () => void;
+  readonly dispose: () => void;
 }
 
-export type AuditPart = ReturnType<typeof buildAuditPart>;
-
-export function buildAuditPart({ config, version, clock, log }: PartContext) {
+function openAudit({ config, version, clock, log }: PartContext): AuditAdapters {
   const { stateDir, settings } = config;
   const { max_size: maxSize, keep_files: keepFiles = defaultAuditLimits.keepFiles } = settings.audit ?? {};
   const complain = onceAMinute((reason) => log.error({ reason }, "audit log cannot be written"), clock.monotonicMs);
@@ -67,18 +48,16 @@ export function buildAuditPart({ config, version, clock, log }: PartContext) {
     onRotated: tellHead,
   });
   const stopTelling = clock.every(headIntervalMs, tellHead);
-  const part = createAuditPart({ audit: files, clock, log });
   const pid = String(process.pid);
   return {
-    ...part,
-    ...files,
+    log: files,
+    check: files.check,
     started(): void {
       const target = { version, pid, ...(hasRootSide(stateDir) && { [loggedMember]: "logged" }) };
       files.record(auditEvent("service.started", clock.now(), { target }));
       tellHead();
     },
     dispose(): void {
-      part.dispose();
       stopTelling();
       files.record(auditEvent("service.stopped", clock.now(), { target: { pid } }));
       tellHead();
@@ -86,3 +65,29 @@ export function buildAuditPart({ config, version, clock, log }: PartContext) {
     },
   };
 }
+
+export function auditPart(context: PartContext, _earlier: unknown, adapters = openAudit(context)) {
+  const { clock, log } = context;
+  const refusals = createRefusals({ log: adapters.log, clock });
+  const verification = createVerification({
+    log: adapters.log,
+    clock,
+    onFailed: (error) => log.warn({ reason: errorSummary(error) }, "audit log cannot be verified"),
+  });
+  const { start, onBroken } = verification;
+  onBroken((found) => log.error({ ...found }, "audit log is broken"));
+  return {
+    ...adapters,
+    handlers: auditHandlers(adapters),
+    refusals,
+    start,
+    onBroken,
+    dispose(): void {
+      verification.dispose();
+      refusals.dispose();
+      adapters.dispose();
+    },
+  };
+}
+
+export type AuditPart = ReturnType<typeof auditPart>;

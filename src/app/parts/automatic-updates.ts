@@ -1,21 +1,21 @@
-import { createHash } from "node:crypto";
-import { hostname } from "node:os";
 import { openAutomaticRuns } from "#adapters/automatic-runs/index.ts";
 import { createCalendar } from "#adapters/calendar/index.ts";
 import type { PartContext } from "#app/part.ts";
 import { automaticPlan } from "#config/automatic.ts";
 import type { AutomaticUpdates, automaticNews, automaticUpdates } from "#contract/automatic-updates.ts";
 import type { Handlers } from "#contract/operation.ts";
-import { type WindowGate, windowRefusal } from "#domain/access/window-gate.ts";
+import { windowRefusal } from "#domain/access/window-gate.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import { type AutomaticNews, automaticDraft, componentChannels } from "#domain/notifications/messages.ts";
-import type { Outbox } from "#domain/notifications/outbox.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
-import type { HostUpdates } from "#domain/ports/snapshots.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { AutomaticRun, AutomaticRuns } from "#domain/ports/updates.ts";
-import { type AutomaticPlan, type AutomaticPorts, createAutomaticUpdates } from "#domain/updates/automatic.ts";
+import { type AutomaticPlan, createAutomaticUpdates } from "#domain/updates/automatic.ts";
 import type { Dispose } from "#kernel/clock.ts";
+import type { AdministrationPart } from "./administration.ts";
+import type { AlertsPart } from "./alerts.ts";
+import { spreadOf, type WindowsPart } from "./gates.ts";
+import type { UpdatesPart } from "./updates.ts";
 
 export type Automatic = AutomaticPlan & { readonly notify: (typeof automaticNews)[number] };
 
@@ -37,29 +37,54 @@ const off: AutomaticUpdates = {
   last: null,
 };
 
-export function createAutomaticPart(
-  ports: Pick<PartContext, "clock" | "log"> &
-    Pick<AutomaticPorts, "apply" | "hasBegun" | "reboot" | "spread"> & {
-      readonly plan: Automatic | undefined;
-      readonly host: () => Promise<HostUpdates | undefined>;
-      readonly units: Pick<Units, "states">;
-      readonly runs: AutomaticRuns;
-      readonly audit: Pick<AuditLog, "record">;
-      readonly post: Outbox["post"];
-      readonly hostName: string;
-      readonly windows: Pick<WindowGate, "held">;
-    },
-) {
-  const { plan, clock, log, audit, post, hostName, windows } = ports;
+interface Earlier {
+  readonly updates: Pick<UpdatesPart, "automatic" | "host">;
+  readonly system: { readonly units: Pick<Units, "states"> };
+  readonly administration: Pick<AdministrationPart, "reboot">;
+  readonly audit: { readonly log: Pick<AuditLog, "record"> };
+  readonly windows: Pick<WindowsPart, "gate">;
+  readonly alerts: Pick<AlertsPart, "post">;
+}
+
+interface AutomaticAdapters {
+  /** Undefined where they are off. */
+  readonly plan: Automatic | undefined;
+  readonly runs: AutomaticRuns;
+  /** Of a host, for when a window opens: from 0 to 1. */
+  readonly spread: (opensAt: number) => number;
+}
+
+function openAutomatic({ config, log, hostName }: PartContext): AutomaticAdapters {
+  const given = automaticPlan(config.settings);
+  const spread = (opensAt: number): number => spreadOf(hostName(), String(opensAt));
+  if (given === undefined) return { plan: undefined, runs: { last: () => undefined, save: () => undefined }, spread };
+  const runs = openAutomaticRuns({
+    stateDir: config.stateDir,
+    onTrouble: (error) => log.warn({ err: error }, "record of automatic updates not kept"),
+  });
+  return { plan: { ...given, calendar: createCalendar(given.times) }, runs, spread };
+}
+
+/** Updates that windows of the settings begin. */
+export function automaticPart(context: PartContext, earlier: Earlier, adapters = openAutomatic(context)) {
+  const { clock, log, hostName } = context;
+  const { updates, system, administration, audit, windows, alerts } = earlier;
+  const { plan, runs, spread } = adapters;
   if (plan === undefined) {
     const handlers: Handlers<typeof automaticUpdates> = { getAutomaticUpdates: () => off };
     return { handlers };
   }
   const automatic = createAutomaticUpdates({
-    ...ports,
+    ...updates.automatic,
+    host: updates.host,
+    units: system.units,
+    reboot: administration.reboot,
+    clock,
     plan,
+    runs,
+    spread,
     heldBack(scope) {
-      const held = windows.held({ scope, resource: undefined });
+      const held = windows.gate.held({ scope, resource: undefined });
       return held && windowRefusal(held);
     },
     onEnd(run, isNews) {
@@ -67,9 +92,9 @@ export function createAutomaticPart(
       log[isGood(run) ? "info" : "warn"]({ outcome, reason: message, operation_id: operationId }, "automatic updates");
       const target = { outcome, ...(rebootAt !== null && { reboot_at: new Date(rebootAt).toISOString() }) };
       const rest = { outcome: isGood(run) ? "ok" : "failed", target, operation_id: operationId } as const;
-      audit.record(auditEvent("updates.automatic", clock.now(), rest));
+      audit.log.record(auditEvent("updates.automatic", clock.now(), rest));
       const news: AutomaticNews = { isGood: isGood(run), what: plan.what, message };
-      if (isTold(plan, run, isNews)) post(automaticDraft(news, hostName, clock.now()), componentChannels);
+      if (isTold(plan, run, isNews)) alerts.post(automaticDraft(news, hostName(), clock.now()), componentChannels);
     },
   });
   const handlers: Handlers<typeof automaticUpdates> = {
@@ -86,27 +111,4 @@ export function createAutomaticPart(
       automatic.stop();
     },
   };
-}
-
-/** The same for a host and an opening whenever it is asked for. */
-const spreadOf =
-  (host: string) =>
-  (opensAt: number): number =>
-    createHash("sha256").update(`${host} ${opensAt}`).digest().readUInt32BE() / 2 ** 32;
-
-export function buildAutomaticPart(
-  context: PartContext,
-  ports: Omit<Parameters<typeof createAutomaticPart>[0], keyof PartContext | "plan" | "runs" | "spread" | "hostName">,
-) {
-  const { config, log } = context;
-  const given = automaticPlan(config.settings);
-  const plan = given && { ...given, calendar: createCalendar(given.times) };
-  const runs =
-    plan === undefined
-      ? { last: () => undefined, save: () => undefined }
-      : openAutomaticRuns({
-          stateDir: config.stateDir,
-          onTrouble: (error) => log.warn({ err: error }, "record of automatic updates not kept"),
-        });
-  return createAutomaticPart({ ...context, ...ports, plan, runs, spread: spreadOf(hostname()), hostName: hostname() });
 }

@@ -2,7 +2,6 @@ import { createDiscovery } from "#adapters/llm/discovery.ts";
 import { createConnectorPlan } from "#adapters/llm/plan.ts";
 import { openTokenLedger } from "#adapters/token-ledger/index.ts";
 import { logSetAside, type PartContext } from "#app/part.ts";
-import type { TracedParts } from "#app/tracing/tracing.ts";
 import { connectorSettings } from "#config/connectors.ts";
 import type { Config } from "#config/load.ts";
 import { probeIntervalMs } from "#contract/limits.ts";
@@ -16,6 +15,7 @@ import type { Prober } from "#domain/health/prober.ts";
 import type { ConnectorDiscovery, ConnectorPlan, TokenLedger } from "#domain/ports/connectors.ts";
 import type { Probe } from "#domain/ports/probe.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
+import type { TracesPart } from "./host.ts";
 
 const firstAnswerMs = 1_000;
 
@@ -30,19 +30,45 @@ export interface FoundConnectors {
   readonly discovery: ConnectorDiscovery | undefined;
 }
 
-export function createConnectorsPart(
-  ports: Pick<PartContext, "clock" | "log" | "metrics"> & {
-    readonly load: () => Promise<FoundConnectors>;
-    readonly ledger: TokenLedger;
-    readonly prober: Pick<Prober, "probeNow">;
-  },
-) {
-  const { clock, log, metrics, prober } = ports;
+interface Earlier {
+  readonly traces: Pick<TracesPart, "traced">;
+  readonly prober: Pick<Prober, "probeNow">;
+}
+
+interface ConnectorAdapters {
+  readonly load: (config: Pick<Config, "settings">) => Promise<FoundConnectors>;
+  readonly ledger: TokenLedger;
+  readonly dispose?: () => void;
+}
+
+function openConnectors({ config, log }: PartContext, { traces: { traced } }: Earlier): ConnectorAdapters {
+  const ledger = openTokenLedger({
+    stateDir: config.stateDir,
+    onTrouble: logSetAside(log, "token ledger corrupt, budgets reset"),
+  });
+  return {
+    async load({ settings }) {
+      const described = connectorSettings(settings);
+      return traced.connectorsOf({
+        plan: createConnectorPlan(described, process.env, traced.requestOptions),
+        discovery: createDiscovery(described, process.env, traced.requestOptions),
+      });
+    },
+    ledger,
+    dispose: ledger.dispose,
+  };
+}
+
+/** The providers of language models, and talk with them. */
+export function connectorsPart(context: PartContext, earlier: Earlier, adapters = openConnectors(context, earlier)) {
+  const { config, clock, log, metrics } = context;
+  const { prober } = earlier;
+  const { load, ledger, dispose } = adapters;
   const onTrouble = (error: unknown): void => log.error({ err: error }, "cannot read connectors or write token usage");
   // The health status shows the state of the default connector at once, not at the next probe.
   const onDefault = (): Promise<void> => prober.probeNow("llm");
   const connectors = createConnectors({
-    load: ports.load,
+    load: () => load(config),
     clock,
     onChange({ connector, status, reason }) {
       if (status === "connected") log.info({ connector }, "connector answers");
@@ -54,7 +80,7 @@ export function createConnectorsPart(
   const chat = createChat({
     connectors,
     budgets: createTokenBudgets({
-      ledger: ports.ledger,
+      ledger,
       clock,
       onTrouble: (error) => log.error({ err: error }, "cannot write token usage"),
     }),
@@ -68,6 +94,8 @@ export function createConnectorsPart(
   });
   const probe: Probe = () => Promise.resolve(defaultConnectorHealth(connectors.defaultState()));
   const askAll = (): Promise<void> => connectors.probe().then(onDefault).catch(onTrouble);
+  const replace = ({ plan, discovery }: FoundConnectors): void =>
+    void connectors.replace(plan, discovery).then(onDefault, onTrouble);
   const asked = Promise.withResolvers<void>();
   let isAsked = false;
   let stopAsking: Dispose | undefined;
@@ -75,8 +103,12 @@ export function createConnectorsPart(
     handlers: connectorHandlers({ connectors, chat }),
     chat,
     probe,
-    replace: ({ plan, discovery }: FoundConnectors): void =>
-      void connectors.replace(plan, discovery).then(onDefault, onTrouble),
+    replace,
+    async reload(next: Config): Promise<object> {
+      const found = await load(next);
+      replace(found);
+      return { connectors: found.plan.connectors.map(({ name }) => name) };
+    },
     async ready(): Promise<void> {
       stopAsking = clock.every(probeIntervalMs, () => void askAll());
       await askAll();
@@ -89,33 +121,8 @@ export function createConnectorsPart(
       stopAsking?.();
       connectors.dispose();
     },
+    dispose: () => dispose?.(),
   };
 }
 
-export function buildConnectorsPart(
-  context: PartContext,
-  { traced, prober }: { readonly traced: TracedParts; readonly prober: Pick<Prober, "probeNow"> },
-) {
-  const { config, log } = context;
-  const load = ({ settings }: Pick<Config, "settings">) => {
-    const described = connectorSettings(settings);
-    return traced.connectorsOf({
-      plan: createConnectorPlan(described, process.env, traced.requestOptions),
-      discovery: createDiscovery(described, process.env, traced.requestOptions),
-    });
-  };
-  const ledger = openTokenLedger({
-    stateDir: config.stateDir,
-    onTrouble: logSetAside(log, "token ledger corrupt, budgets reset"),
-  });
-  const part = createConnectorsPart({ ...context, load: () => Promise.resolve(load(config)), ledger, prober });
-  return {
-    ...part,
-    reload(next: Pick<Config, "settings">): readonly string[] {
-      const found = load(next);
-      part.replace(found);
-      return found.plan.connectors.map(({ name }) => name);
-    },
-    dispose: ledger.dispose,
-  };
-}
+export type ConnectorsPart = ReturnType<typeof connectorsPart>;

@@ -1,38 +1,79 @@
 import { openCheckHistory } from "#adapters/check-history/index.ts";
-import { createHostChecks } from "#app/checks.ts";
+import { createHostChecks, type HostChecks } from "#app/checks.ts";
 import { logSetAside, type PartContext } from "#app/part.ts";
-import type { TracedParts } from "#app/tracing/tracing.ts";
 import { scopeLack } from "#domain/access/needs.ts";
 import { allows, resourcesOf } from "#domain/access/scopes.ts";
-import type { Check } from "#domain/health/check.ts";
 import { createFixability } from "#domain/health/check-run.ts";
 import type { Fix } from "#domain/health/fix.ts";
-import { createFixer, type FixerPorts } from "#domain/health/fixer.ts";
-import type { SecurityUpdater } from "#domain/health/fixes/apply-security-updates.ts";
+import { createFixer } from "#domain/health/fixer.ts";
 import { checkHandlers, healthHandlers } from "#domain/health/handlers.ts";
 import { createRunHistory, type RunHistory } from "#domain/health/history/history.ts";
 import { migrateRuns } from "#domain/health/history/migrate.ts";
 import type { Prober } from "#domain/health/prober.ts";
-import { type CheckPlan, type CheckRun, createCheckRunner } from "#domain/health/runner.ts";
+import { type CheckRun, createCheckRunner } from "#domain/health/runner.ts";
 import { createHealthStream } from "#domain/health/stream.ts";
+import { createEmitter } from "#kernel/async.ts";
 import type { RootSide } from "#root/request.ts";
 import { encodeTextFrame } from "#transports/ws/index.ts";
+import type { ConnectorsPart } from "./connectors.ts";
+import type { HostPart, TracesPart } from "./host.ts";
 import type { HookPoints } from "./plugins.ts";
-import type { BuiltHost } from "./system.ts";
+import type { TlsPart } from "./tls.ts";
+import type { UpdatesPart } from "./updates.ts";
 
-type HealthPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId" | "version"> & {
-  readonly checks: readonly Check[];
-  readonly fixes: readonly Fix[];
-  readonly openElsewhere?: FixerPorts["openElsewhere"];
-  readonly plan: CheckPlan;
-  readonly history: RunHistory;
-  readonly hookPoints: Pick<HookPoints, "hooks" | "ready" | "isReady">;
+interface Earlier {
+  readonly traces: Pick<TracesPart, "traced">;
+  readonly rootSide: RootSide | undefined;
+  readonly host: Pick<HostPart, "open">;
+  readonly hookPoints: Pick<HookPoints, "hooks" | "loaded" | "isLoaded">;
   readonly prober: Pick<Prober, "components">;
-  readonly firstAnswer: () => Promise<void> | undefined;
-};
+  readonly updates: Pick<UpdatesPart, "security">;
+  readonly tls: Pick<TlsPart, "paths">;
+  readonly connectors: Pick<ConnectorsPart, "firstAnswer">;
+}
+
+interface HealthAdapters extends Omit<HostChecks, "fixes"> {
+  readonly fixes: readonly Fix[];
+  readonly history: RunHistory;
+  /** Migrates the history of earlier versions. */
+  readonly migrate?: () => Promise<void>;
+  readonly dispose?: () => void;
+}
+
+function openHealth({ config, clock, log }: PartContext, earlier: Earlier): HealthAdapters {
+  const { traces, rootSide, host, updates, tls } = earlier;
+  const store = openCheckHistory({
+    stateDir: config.stateDir,
+    onTrouble: logSetAside(log, "history of checks corrupt, reset"),
+  });
+  const { exec } = traces.traced;
+  const own = createHostChecks({ config, host: host.open(), exec, certificatePaths: tls.paths, rootSide });
+  const closing = new AbortController();
+  return {
+    ...own,
+    fixes: own.fixes(updates),
+    history: createRunHistory(store),
+    async migrate(): Promise<void> {
+      const old = store.oldRuns();
+      if (old === undefined) return;
+      try {
+        await migrateRuns({ old, clock, signal: closing.signal });
+        if (!closing.signal.aborted) log.info("history of checks migrated");
+      } catch (error) {
+        log.warn({ err: error }, "cannot migrate the history of checks");
+      }
+    },
+    dispose(): void {
+      closing.abort();
+      store.dispose();
+    },
+  };
+}
 
 function createRunner(
-  { clock, log, metrics, checks, fixes, plan, history, hookPoints: { hooks } }: HealthPorts,
+  { clock, log, metrics }: PartContext,
+  { hookPoints: { hooks } }: Earlier,
+  { checks, fixes, plan, history }: HealthAdapters,
   onRun: (run: CheckRun) => void,
   onGone: (checkId: string) => void,
 ) {
@@ -71,28 +112,23 @@ function createRunner(
   return { runner, stream };
 }
 
-export function createHealthPart(ports: HealthPorts) {
-  const { clock, log, metrics, version, checks, fixes, plan, history, hookPoints, prober, firstAnswer } = ports;
-  const { hooks } = hookPoints;
-  const listeners = new Set<(run: CheckRun) => void>();
-  const goneListeners = new Set<(checkId: string) => void>();
-  const { runner, stream } = createRunner(
-    ports,
-    (run) => {
-      for (const listener of listeners) listener(run);
-    },
-    (checkId) => {
-      for (const listener of goneListeners) listener(checkId);
-    },
-  );
+/** Checks of the host and their fixes, and how the service is. */
+export function healthPart(context: PartContext, earlier: Earlier, adapters = openHealth(context, earlier)) {
+  const { clock, log, metrics, version, createId } = context;
+  const { hookPoints, prober, connectors } = earlier;
+  const { checks, fixes, openElsewhere, plan, history, migrate, dispose } = adapters;
+  const { hooks, loaded, isLoaded } = hookPoints;
+  const ran = createEmitter<CheckRun>();
+  const gone = createEmitter<string>();
+  const { runner, stream } = createRunner(context, earlier, adapters, ran.emit, gone.emit);
   const fixer = createFixer({
     fixes,
-    openElsewhere: ports.openElsewhere,
+    openElsewhere,
     runner,
     rights: { allows, allowsSome: (granted, scope) => resourcesOf(granted, scope).length > 0, lackOf: scopeLack },
     hooks,
     clock,
-    createId: ports.createId,
+    createId,
     onFixed({ operationId, checkId: check, result, durationMs }) {
       const { fix_id: fix, success, message, steps } = result;
       metrics.fixRun(fix, success);
@@ -104,7 +140,7 @@ export function createHealthPart(ports: HealthPorts) {
     },
   });
   const components = (): ReturnType<Prober["components"]> =>
-    firstAnswer()?.then(prober.components) ?? prober.components();
+    connectors.firstAnswer()?.then(prober.components) ?? prober.components();
   let isReady = false;
   return {
     handlers: {
@@ -114,14 +150,14 @@ export function createHealthPart(ports: HealthPorts) {
         fixer,
         history,
         clock,
-        ready: () => (hookPoints.isReady() ? undefined : hookPoints.ready),
+        ready: () => (isLoaded() ? undefined : loaded),
       }),
     },
     runner,
-    onRun: (listener: (run: CheckRun) => void): void => void listeners.add(listener),
-    onGone: (listener: (checkId: string) => void): void => void goneListeners.add(listener),
+    onRun: ran.on,
+    onGone: gone.on,
     /** When the checks of all plugins are there. */
-    checksReady: hookPoints.ready,
+    checksReady: loaded,
     /** What is known of fixes before one is run. */
     fixes: { refusal: fixer.refusal, scopesOf: fixer.scopesOf },
     checks,
@@ -130,7 +166,8 @@ export function createHealthPart(ports: HealthPorts) {
     stream: stream.open,
     /** Waits for the hooks, which may hold checks back. */
     async start(): Promise<void> {
-      await Promise.all([prober.components(), hookPoints.ready.then(runner.start)]);
+      void migrate?.();
+      await Promise.all([prober.components(), loaded.then(runner.start)]);
       isReady = true;
     },
     /** From now on `/readyz` answers 503. */
@@ -141,57 +178,8 @@ export function createHealthPart(ports: HealthPorts) {
       runner.dispose();
       fixer.dispose();
     },
+    dispose: () => dispose?.(),
   };
 }
 
-export function buildHealthPart(
-  context: PartContext,
-  ports: {
-    readonly host: BuiltHost;
-    readonly traced: Pick<TracedParts, "exec">;
-    readonly rootSide: RootSide | undefined;
-    readonly hookPoints: HookPoints;
-    readonly prober: Pick<Prober, "components">;
-    readonly security: SecurityUpdater;
-    readonly certificatePaths: () => readonly string[];
-    readonly firstAnswer: () => Promise<void> | undefined;
-  },
-) {
-  const { config, log } = context;
-  const { host, traced, rootSide, security, certificatePaths } = ports;
-  const store = openCheckHistory({
-    stateDir: config.stateDir,
-    onTrouble: logSetAside(log, "history of checks corrupt, reset"),
-  });
-  const closing = new AbortController();
-  const migrate = async (): Promise<void> => {
-    const old = store.oldRuns();
-    if (old === undefined) return;
-    try {
-      await migrateRuns({ old, clock: context.clock, signal: closing.signal });
-      if (!closing.signal.aborted) log.info("history of checks migrated");
-    } catch (error) {
-      log.warn({ err: error }, "cannot migrate the history of checks");
-    }
-  };
-  const { fixes, ...own } = createHostChecks({
-    config,
-    host,
-    exec: traced.exec,
-    certificatePaths,
-    rootSide,
-  });
-  const history = createRunHistory(store);
-  const part = createHealthPart({ ...context, ...ports, ...own, fixes: fixes({ security }), history });
-  return {
-    ...part,
-    start(): Promise<void> {
-      void migrate();
-      return part.start();
-    },
-    dispose(): void {
-      closing.abort();
-      store.dispose();
-    },
-  };
-}
+export type HealthPart = ReturnType<typeof healthPart>;

@@ -16,20 +16,29 @@ import type {
 } from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { encodeTextFrame } from "#transports/ws/index.ts";
+import type { HostPart } from "./host.ts";
+import type { UpdatesPart } from "./updates.ts";
 
-export function createLogsPart(
-  ports: Pick<PartContext, "clock" | "log"> & {
-    readonly journal: Pick<Journal, "query" | "follow" | "size"> &
-      JournalMemory &
-      JournalExploration &
-      JournalExport &
-      JournalLists;
-    readonly grep: Grep;
-    /** When a snapshot was taken, in milliseconds since the epoch; undefined for an unknown id. */
-    readonly snapshotTime: (id: string, signal: AbortSignal) => Promise<number | undefined>;
-  },
+interface Earlier {
+  readonly host: Pick<HostPart, "open">;
+  readonly updates: Pick<UpdatesPart, "snapshotTime">;
+}
+
+interface LogsAdapters {
+  readonly journal: Pick<Journal, "query" | "follow" | "size"> &
+    JournalMemory &
+    JournalExploration &
+    JournalExport &
+    JournalLists;
+  readonly grep: Grep;
+}
+
+export function logsPart(
+  { clock, log }: Pick<PartContext, "clock" | "log">,
+  { host, updates }: Earlier,
+  { journal, grep }: LogsAdapters = host.open(),
 ) {
-  const { clock, log, journal, grep, snapshotTime } = ports;
+  const { snapshotTime } = updates;
   const seesSnapshots = (caller: Caller | undefined): boolean => allows(caller?.scopes ?? [], "updates:read");
   const unitsOf = ({ scopes }: Caller) => resourcesOf(scopes, "logs:read");
   const reader = createLogReader({ journal, clock });
@@ -61,3 +70,5 @@ export function createLogsPart(
     },
   };
 }
+
+export type LogsPart = ReturnType<typeof logsPart>;

@@ -1,8 +1,11 @@
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { openOperationStore } from "#adapters/operations/index.ts";
-import { createTaskLauncher } from "#adapters/operations/launcher.ts";
+import { createTaskLauncher, type TaskProgram } from "#adapters/operations/launcher.ts";
 import { ownProcess } from "#adapters/operations/process.ts";
-import { createOperationId } from "#adapters/operations/record.ts";
-import type { Keyring } from "#domain/access/keyring.ts";
+import type { PartContext } from "#app/part.ts";
+import type { Config } from "#config/load.ts";
+import { safeModeVariable } from "#config/places.ts";
 import { scopeLack } from "#domain/access/needs.ts";
 import { allows } from "#domain/access/scopes.ts";
 import { createOperationEnds, type EndedOperation, recordInterrupted } from "#domain/audit/operation-ends.ts";
@@ -10,44 +13,70 @@ import { operationHandlers } from "#domain/operations/handlers.ts";
 import { createOperations } from "#domain/operations/operations.ts";
 import { isFinished } from "#domain/operations/state.ts";
 import { createOperationStream } from "#domain/operations/stream.ts";
-import type { AuditLog } from "#domain/ports/audit.ts";
 import type { OperationStore, ProcessIdentity, TaskLauncher } from "#domain/ports/operations.ts";
 import { requireOperationScopes } from "#domain/updates/cancel-scopes.ts";
 import { updateKinds } from "#domain/updates/verbs.ts";
+import { createEmitter } from "#kernel/async.ts";
 import type { RootSide } from "#root/request.ts";
-import type { Tracer } from "#telemetry/tracing.ts";
 import { encodeTextFrame } from "#transports/ws/index.ts";
-import { operationProgram } from "../operation-program.ts";
-import type { PartContext } from "../part.ts";
-import type { TracedParts } from "../tracing/tracing.ts";
+import type { AccessPart } from "./access.ts";
+import type { AuditPart } from "./audit.ts";
+import type { TracesPart } from "./host.ts";
 
-export function createOperationsPart(
-  ports: Pick<PartContext, "clock" | "log" | "createId"> & {
-    readonly store: OperationStore;
-    readonly launcher: TaskLauncher;
-    readonly self: ProcessIdentity;
-    readonly audit: AuditLog;
-    readonly tracer: Tracer | undefined;
-    readonly hasEnded: Keyring["hasEnded"];
-  },
-) {
-  const { clock, log, audit, tracer } = ports;
-  const listeners = new Set<(operation: EndedOperation) => void>();
-  const ends = createOperationEnds({
-    log: audit,
-    clock,
-    onEnded(operation) {
-      for (const listener of listeners) listener(operation);
-    },
-  });
+interface Earlier {
+  readonly audit: Pick<AuditPart, "log">;
+  readonly access: Pick<AccessPart, "hasEnded">;
+  readonly traces: Pick<TracesPart, "traced" | "tracer">;
+  readonly rootSide: RootSide | undefined;
+}
+
+interface OperationAdapters {
+  readonly store: OperationStore;
+  readonly launcher: TaskLauncher;
+  readonly self: ProcessIdentity;
+}
+
+/** What runs an operation in a process of its own. */
+export function operationProgram(
+  { stateDir, file, settings }: Pick<Config, "stateDir" | "file" | "settings">,
+  isSafeMode = false,
+): TaskProgram {
+  const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
+  const journal = settings.journal?.dir;
+  const environment = {
+    STEWARD_STATE_DIR: resolve(stateDir),
+    ...(file !== undefined && { STEWARD_CONFIG: resolve(file) }),
+    ...(journal !== undefined && { STEWARD_JOURNAL_DIR: resolve(journal) }),
+    ...(isSafeMode && { [safeModeVariable]: "1" }),
+  };
+  return { argv: [process.execPath, main, "task", "run"], environment };
+}
+
+function openOperations({ config, isSafeMode }: PartContext, { traces, rootSide }: Earlier): OperationAdapters {
+  const self = ownProcess();
+  if (rootSide !== undefined) return { store: rootSide.store, launcher: rootSide.launcher, self };
+  const { stateDir } = config;
+  const { exec, startDetached } = traces.traced;
+  const program = operationProgram(config, isSafeMode);
+  return {
+    store: openOperationStore({ stateDir }),
+    launcher: createTaskLauncher({ exec, startDetached, stateDir, program }),
+    self,
+  };
+}
+
+export function operationsPart(context: PartContext, earlier: Earlier, adapters = openOperations(context, earlier)) {
+  const { clock, log, createId } = context;
+  const { access, traces } = earlier;
+  const audit = earlier.audit.log;
+  const ended = createEmitter<EndedOperation>();
+  const ends = createOperationEnds({ log: audit, clock, onEnded: ended.emit });
   const operations = createOperations({
-    store: ports.store,
-    launcher: ports.launcher,
+    ...adapters,
     clock,
-    createId: ports.createId,
+    createId,
     kinds: updateKinds,
-    self: ports.self,
-    traceparent: () => tracer?.headers()["traceparent"],
+    traceparent: () => traces.tracer?.headers()["traceparent"],
     onEnded: ends.ended,
     onTrouble: (error) => log.error({ err: error }, "cannot record operation"),
   });
@@ -57,13 +86,13 @@ export function createOperationsPart(
       operations,
       requireScopes: (spec, context) => requireOperationScopes({ covers: allows, lackOf: scopeLack }, spec, context),
       clock,
-      hasEnded: ports.hasEnded,
+      hasEnded: access.hasEnded,
       stopping: stopping.signal,
     }),
     stream: createOperationStream({ operations, encode: encodeTextFrame }),
     operations,
     /** Reports the end of each operation once, also of those that ended while the service was down. */
-    onEnded: (listener: (operation: EndedOperation) => void): void => void listeners.add(listener),
+    onEnded: ended.on,
     /** Records what ended while the service was down, or with it; reading a long log takes a while. */
     async ready(): Promise<void> {
       const { signal } = stopping;
@@ -83,36 +112,4 @@ export function createOperationsPart(
   };
 }
 
-export function buildOperationsPart(
-  context: PartContext,
-  ports: {
-    readonly audit: AuditLog;
-    readonly rootSide: RootSide | undefined;
-    readonly traced: TracedParts;
-    readonly tracer: Tracer | undefined;
-    readonly isSafeMode: boolean;
-    readonly hasEnded: Keyring["hasEnded"];
-  },
-) {
-  const { config } = context;
-  const { audit, rootSide, traced, tracer, isSafeMode, hasEnded } = ports;
-  const { stateDir } = config;
-  const store = rootSide?.store ?? openOperationStore({ stateDir });
-  const launcher =
-    rootSide?.launcher ??
-    createTaskLauncher({
-      exec: traced.exec,
-      startDetached: traced.startDetached,
-      stateDir,
-      program: operationProgram(config, isSafeMode),
-    });
-  return {
-    ...createOperationsPart({ ...context, store, launcher, self: ownProcess(), audit, tracer, hasEnded }),
-    store,
-  };
-}
-
-export const createIds =
-  ({ now }: Pick<PartContext["clock"], "now">) =>
-  (): string =>
-    createOperationId(now());
+export type OperationsPart = ReturnType<typeof operationsPart>;

@@ -2,8 +2,7 @@ import { openConfirmedPlugins } from "#adapters/plugins/index.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
 import type { PartContext } from "#app/part.ts";
 import { createHostPlugins, pluginFoldersOf, toCheck } from "#app/plugins.ts";
-import type { TracedParts } from "#app/tracing/tracing.ts";
-import type { Settings } from "#config/settings.ts";
+import type { Config } from "#config/load.ts";
 import { builtInCheckIds } from "#contract/check-meanings.ts";
 import type { Check } from "#domain/health/check.ts";
 import type { CheckPlan, CheckRunner } from "#domain/health/runner.ts";
@@ -11,53 +10,77 @@ import { pluginHandlers } from "#domain/plugins/handlers.ts";
 import { createHooks } from "#domain/plugins/hooks.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
 import type { PluginFolders } from "#domain/ports/plugins.ts";
+import { createEmitter } from "#kernel/async.ts";
 import { places } from "#root/places.ts";
 import type { RootSide } from "#root/request.ts";
+import type { TracesPart } from "./host.ts";
 
-export function createHookPoints({ clock, log }: Pick<PartContext, "clock" | "log">) {
-  const started = Promise.withResolvers<void>();
-  let isReady = false;
+/** Where hooks of plugins are called, by parts that are made before them. */
+export function hookPoints({ clock, log }: Pick<PartContext, "clock" | "log">) {
+  const loading = Promise.withResolvers<void>();
+  let hasLoaded = false;
   return {
     hooks: createHooks({
       clock,
       onFailure: ({ hook, event, error }) => log.warn({ plugin: hook, event, err: error }, "hook without an answer"),
     }),
-    ready: started.promise,
-    isReady: () => isReady,
-    setReady(): void {
-      isReady = true;
-      started.resolve();
+    /** Resolves when all plugins have been loaded. */
+    loaded: loading.promise,
+    isLoaded: () => hasLoaded,
+    setLoaded(): void {
+      hasLoaded = true;
+      loading.resolve();
     },
   };
 }
 
-export type HookPoints = ReturnType<typeof createHookPoints>;
+export type HookPoints = ReturnType<typeof hookPoints>;
 
-interface PluginFault {
+export interface PluginFault {
   readonly plugin: string;
   readonly fault: string;
 }
 
-export function createPluginsPart(
-  ports: Pick<PartContext, "clock" | "log" | "metrics"> & {
-    readonly load: () => Promise<PluginParts>;
-    readonly isSafeMode: boolean;
-    readonly hookPoints: HookPoints;
-    /** Ids of built-in checks, whether this host has them or not. */
-    readonly takenCheckIds: readonly string[];
-    readonly health: {
-      readonly checks: readonly Pick<Check, "id">[];
-      readonly plan: CheckPlan;
-      readonly runner: Pick<CheckRunner, "add">;
-    };
-  },
-) {
-  const { clock, log, metrics, isSafeMode, hookPoints, takenCheckIds, health } = ports;
+interface Earlier {
+  readonly traces: Pick<TracesPart, "traced">;
+  readonly rootSide: RootSide | undefined;
+  readonly hookPoints: Pick<HookPoints, "hooks" | "setLoaded">;
+  readonly health: {
+    readonly checks: readonly Pick<Check, "id">[];
+    readonly plan: CheckPlan;
+    readonly runner: Pick<CheckRunner, "add">;
+  };
+}
+
+interface PluginAdapters {
+  readonly load: () => Promise<PluginParts>;
+  /** Ids of built-in checks, whether this host has them or not. */
+  readonly takenCheckIds: readonly string[];
+}
+
+function openPlugins({ config, log }: PartContext, { traces, rootSide }: Earlier): PluginAdapters {
+  const { exec } = traces.traced;
+  return {
+    async load() {
+      const throughRoot = rootSide && {
+        request: rootSide.request,
+        confirmed: openConfirmedPlugins(places.confirmedDir),
+      };
+      return createHostPlugins(config, { exec, log, ownUnit: ownServiceUnit(), ...throughRoot });
+    },
+    takenCheckIds: builtInCheckIds,
+  };
+}
+
+export function pluginsPart(context: PartContext, earlier: Earlier, adapters = openPlugins(context, earlier)) {
+  const { clock, log, metrics, isSafeMode } = context;
+  const { rootSide, hookPoints, health } = earlier;
+  const { load, takenCheckIds } = adapters;
   const ids = new Set<string>();
-  const disabledListeners = new Set<(fault: PluginFault) => void>();
+  const disabled = createEmitter<PluginFault>();
   const isOwn = (id: string): boolean => health.checks.some((check) => check.id === id);
   const plugins = createPlugins({
-    load: ports.load,
+    load,
     isSafeMode,
     clock,
     points: {
@@ -75,20 +98,22 @@ export function createPluginsPart(
     onGone: metrics.pluginGone,
     onFault(fault) {
       log.warn(fault, "enabled plugin does not run");
-      if (!isSafeMode) for (const listener of disabledListeners) listener(fault);
+      if (!isSafeMode) disabled.emit(fault);
     },
   });
   const onTrouble = (error: unknown): void => log.error({ err: error }, "plugins not loaded");
+  const replace = (folders: PluginFolders): void => void plugins.replace(folders).catch(onTrouble);
   return {
     handlers: pluginHandlers({ plugins, clock }),
     /** Reports enabled plugins that do not run. */
-    onDisabled: (listener: (fault: PluginFault) => void): void => void disabledListeners.add(listener),
-    replace: (folders: PluginFolders): void => void plugins.replace(folders).catch(onTrouble),
+    onDisabled: disabled.on,
+    replace,
+    reload: ({ settings }: Config): void => replace(pluginFoldersOf(settings, rootSide !== undefined)),
     async start(): Promise<void> {
       await plugins.start().catch(onTrouble);
       const unknown = Object.keys(health.plan.checks).filter((id) => !ids.has(id) && !isOwn(id));
       if (unknown.length > 0) log.warn({ checks: unknown }, "settings for checks that do not exist");
-      hookPoints.setReady();
+      hookPoints.setLoaded();
     },
     /** Plugins must not outlive the service. */
     stop: () => plugins.stop().catch((error: unknown) => log.error({ err: error }, "plugins not ended in order")),
@@ -99,28 +124,4 @@ export function createPluginsPart(
   };
 }
 
-export function buildPluginsPart(
-  context: PartContext,
-  ports: {
-    readonly isSafeMode: boolean;
-    readonly hookPoints: HookPoints;
-    readonly health: Parameters<typeof createPluginsPart>[0]["health"];
-    readonly traced: Pick<TracedParts, "exec">;
-    readonly rootSide: RootSide | undefined;
-  },
-) {
-  const { config, log } = context;
-  const { traced, rootSide, ...given } = ports;
-  const load = () => {
-    const throughRoot = rootSide && { request: rootSide.request, confirmed: openConfirmedPlugins(places.confirmedDir) };
-    const made = createHostPlugins(config, { exec: traced.exec, log, ownUnit: ownServiceUnit(), ...throughRoot });
-    return Promise.resolve(made);
-  };
-  const part = createPluginsPart({ ...context, ...given, load, takenCheckIds: builtInCheckIds });
-  return {
-    ...part,
-    reload(settings: Pick<Settings, "plugins">): void {
-      part.replace(pluginFoldersOf(settings, rootSide !== undefined));
-    },
-  };
-}
+export type PluginsPart = ReturnType<typeof pluginsPart>;

@@ -1,37 +1,70 @@
-import { createPackageManagerProbe } from "#adapters/packages/index.ts";
+import { createProcesses } from "#adapters/procfs/processes.ts";
 import { createUnitExamination } from "#adapters/systemd/examination.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
+import type { PartContext } from "#app/part.ts";
 import type { Caller } from "#contract/operation.ts";
-import { opsProbe, type Prober } from "#domain/health/prober.ts";
-import type { LogReader } from "#domain/logs/reader.ts";
+import { scopeLack } from "#domain/access/needs.ts";
+import { matchesPattern, resourcesOf } from "#domain/access/scopes.ts";
 import { isWithin } from "#domain/logs/unit-pattern.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
+import type { Processes } from "#domain/ports/processes.ts";
 import type { UnitDetails, UnitExamination } from "#domain/ports/unit-details.ts";
 import type { Units } from "#domain/ports/units.ts";
 import { systemHandlers, unitHandlers } from "#domain/system/handlers.ts";
+import { processHandlers } from "#domain/system/process-list.ts";
+import type { Own } from "#domain/system/process-signal.ts";
 import { createUnitLog } from "#domain/system/unit-log.ts";
+import { ownersThroughRoot, processesThroughRoot } from "#root/host-through-root.ts";
 import type { RootSide } from "#root/request.ts";
 import { unitsThroughRoot } from "#root/through-root.ts";
-import { openHost } from "../host.ts";
-import type { PartContext } from "../part.ts";
-import type { TracedParts } from "../tracing/tracing.ts";
+import type { HostPart, TracesPart } from "./host.ts";
+import type { LogsPart } from "./logs.ts";
 
-interface LogsOfUnits {
-  readonly reader: LogReader;
-  readonly unitsOf: (caller: Caller) => "all" | readonly string[];
+interface Earlier {
+  readonly traces: Pick<TracesPart, "traced">;
+  readonly rootSide: RootSide | undefined;
+  readonly host: Pick<HostPart, "open">;
+  readonly logs: Pick<LogsPart, "reader" | "unitsOf">;
 }
 
-export function createSystemPart(
-  ports: Pick<PartContext, "clock"> & {
-    readonly host: Pick<HostFacts, "info">;
-    readonly units: Units;
-    readonly ownUnit: string | undefined;
-    readonly details: UnitDetails;
-    readonly examination: UnitExamination;
-    readonly logs: LogsOfUnits;
-  },
+interface SystemAdapters {
+  readonly facts: Pick<HostFacts, "info">;
+  readonly units: Units;
+  readonly details: UnitDetails;
+  readonly examination: UnitExamination;
+  readonly processes: Processes;
+  /** The processes and the unit of this service. */
+  readonly own: Own;
+}
+
+function openSystem({ clock }: Pick<PartContext, "clock">, { traces, rootSide, host }: Earlier): SystemAdapters {
+  const { facts, systemd } = host.open();
+  const { units, details } = systemd;
+  const rest = {
+    facts,
+    details,
+    examination: createUnitExamination(traces.traced),
+    own: { pids: [process.pid], unit: ownServiceUnit() },
+  };
+  if (rootSide === undefined) return { ...rest, units, processes: createProcesses({ clock, owners: undefined }) };
+  const { request } = rootSide;
+  const processes = createProcesses({ clock, owners: ownersThroughRoot(request, clock) });
+  return {
+    ...rest,
+    units: unitsThroughRoot(units, request),
+    processes: processesThroughRoot(processes, request, clock),
+  };
+}
+
+/** What runs: the host, its units and its processes. */
+export function systemPart(
+  context: Pick<PartContext, "clock">,
+  earlier: Earlier,
+  adapters = openSystem(context, earlier),
 ) {
-  const { details, examination, logs, clock } = ports;
+  const { clock } = context;
+  const { logs } = earlier;
+  const { facts, units, details, examination, processes, own } = adapters;
   const log = createUnitLog({
     readLogs: logs.reader.read,
     seesLog(caller, unit) {
@@ -40,45 +73,17 @@ export function createSystemPart(
     },
     clock,
   });
-  const handlers = { ...systemHandlers(ports), ...unitHandlers({ details, examination, log }) };
-  return { handlers, units: ports.units };
-}
-
-export function buildHost(
-  { config, log, metrics, clock }: PartContext,
-  { traced, prober }: { readonly traced: TracedParts; readonly prober: Pick<Prober, "probeNow"> },
-) {
-  const host = openHost(config.settings, {
-    ...traced,
-    stateDir: config.stateDir,
-    onStateChange({ up, reason }) {
-      if (up) log.info("system bus connected");
-      else log.warn({ reason }, "system bus lost");
-      // The health status shows a lost bus at once, not at the next probe.
-      void prober.probeNow("ops");
+  const rights = {
+    unitsOf: ({ scopes }: Caller, scope: Parameters<typeof resourcesOf>[1]) => resourcesOf(scopes, scope),
+    matches: matchesPattern,
+    lackOf: scopeLack,
+  };
+  return {
+    handlers: {
+      ...systemHandlers({ host: facts, units, ownUnit: own.unit }),
+      ...unitHandlers({ details, examination, log }),
+      ...processHandlers({ processes, units, own, rights, clock }),
     },
-    onUnreadable({ path, what, isFirst }) {
-      metrics.journalFault();
-      if (isFirst) log.warn({ path, what }, "journal file not wholly readable");
-    },
-  });
-  return { ...host, probe: opsProbe(host.systemd.probe, createPackageManagerProbe({ exec: traced.exec, clock })) };
-}
-
-export type BuiltHost = ReturnType<typeof buildHost>;
-
-export function buildSystemPart(
-  { clock }: Pick<PartContext, "clock">,
-  built: {
-    readonly host: Pick<BuiltHost, "facts" | "systemd">;
-    readonly rootSide: RootSide | undefined;
-    readonly traced: Pick<TracedParts, "exec">;
-    readonly logs: LogsOfUnits;
-  },
-) {
-  const { host, rootSide, traced, logs } = built;
-  const { units: own, details } = host.systemd;
-  const units = rootSide === undefined ? own : unitsThroughRoot(own, rootSide.request);
-  const examination = createUnitExamination(traced);
-  return createSystemPart({ clock, host: host.facts, units, ownUnit: ownServiceUnit(), details, examination, logs });
+    units,
+  };
 }

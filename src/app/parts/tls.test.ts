@@ -8,7 +8,7 @@ import type { Config } from "#config/load.ts";
 import { createLogs } from "#telemetry/logger.ts";
 import type { ServerTls } from "#transports/http/tls.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
-import { buildTlsPart } from "./tls.ts";
+import { tlsPart } from "./tls.ts";
 
 const dayMs = 86_400_000;
 
@@ -45,7 +45,7 @@ const install = (pair: { cert: string; key: string }) => {
 };
 
 async function open(tls: Config["tls"]) {
-  const host = await buildTlsPart({ config: { tls, stateDir }, clock, log: logs().log });
+  const host = await tlsPart({ config: { tls, stateDir }, clock, log: logs().log });
   const replaced: ServerTls[] = [];
   const dispose = host.watch((next) => replaced.push(next));
   /** Moves time on, and looks as often as a service would that is asleep for most of it. */

@@ -90,7 +90,7 @@ const keepAsking = (before: ServerTls, { clients, ...pair }: ServerTls): ServerT
     ? pair
     : { ...pair, clients: { ...(clients ?? before.clients), isRequired: before.clients.isRequired } };
 
-export async function buildTlsPart({
+export async function tlsPart({
   config,
   clock,
   log,

@@ -1,6 +1,5 @@
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import type { PartContext } from "#app/part.ts";
-import type { TracedParts } from "#app/tracing/tracing.ts";
 import { createHostUpdates, createStaleHost } from "#app/updates.ts";
 import { Accepted } from "#contract/operation-entry.ts";
 import type { UpdateApply } from "#contract/updates.ts";
@@ -11,7 +10,7 @@ import type { Operations } from "#domain/operations/operations.ts";
 import { type PackagePorts, packagesHandlers } from "#domain/packages/handlers.ts";
 import type { HostUpdates } from "#domain/ports/snapshots.ts";
 import type { FileSystems } from "#domain/ports/storage.ts";
-import { type DowngradeRules, downgradeRules } from "#domain/updates/downgrades.ts";
+import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { type LongWork, updatesHandlers } from "#domain/updates/handlers.ts";
 import { requireConsent, withAskingSteps } from "#domain/updates/hooks.ts";
 import { packageChangeHandlers } from "#domain/updates/package-changes.ts";
@@ -23,34 +22,53 @@ import { lazy } from "#kernel/async.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { RootSide } from "#root/request.ts";
+import type { HostPart, TracesPart } from "./host.ts";
 import type { HookPoints } from "./plugins.ts";
-import type { BuiltHost } from "./system.ts";
 
 function waitedFor<T>(answer: T | Accepted): T {
   if (answer instanceof Accepted) throw new Error("cannot wait for an operation that was only accepted");
   return answer;
 }
 
-export function createUpdatesPart(
-  ports: Pick<PartContext, "clock" | "metrics"> & {
-    readonly host: () => Promise<HostUpdates | undefined>;
-    readonly operations: Operations;
-    readonly hookPoints: Pick<HookPoints, "hooks" | "ready">;
-    readonly takesSnapshot: boolean;
-    readonly stale: StaleHost;
-    readonly rules: DowngradeRules;
-    readonly fileSystems: FileSystems;
-  },
-) {
-  const { clock, metrics, host, operations, hookPoints, takesSnapshot, stale, rules, fileSystems } = ports;
-  const { hooks } = hookPoints;
+interface Earlier {
+  readonly traces: Pick<TracesPart, "traced">;
+  readonly rootSide: RootSide | undefined;
+  readonly host: Pick<HostPart, "open">;
+  readonly operations: { readonly operations: Operations };
+  readonly hookPoints: Pick<HookPoints, "hooks" | "loaded">;
+}
+
+interface UpdateAdapters {
+  /** What reads packages, also where nothing may change them. */
+  readonly manager: PackagePorts["manager"];
+  /** What changes packages and rolls back; undefined where that is impossible or forbidden. */
+  readonly updates: () => Promise<HostUpdates | undefined>;
+  readonly stale: StaleHost;
+  readonly fileSystems: FileSystems;
+}
+
+function openUpdates({ config, clock }: PartContext, { traces, rootSide, host }: Earlier): UpdateAdapters {
+  const { packages, systemd } = host.open();
+  return {
+    manager: () => Promise.resolve(packages),
+    updates: lazy(() =>
+      Promise.resolve(createHostUpdates({ ...config, exec: traces.traced.exec }, packages, rootSide?.request)),
+    ),
+    stale: createStaleHost(systemd.units, rootSide?.request),
+    fileSystems: createFileSystems({ clock }),
+  };
+}
+
+/** Begins operations: for a call, or for the service itself. */
+function createBeginning({ clock }: PartContext, { operations: { operations }, hookPoints }: Earlier) {
+  const { hooks, loaded } = hookPoints;
   const consent = async <K extends UpdateKind>(
     kind: K,
     input: UpdateWork[K]["input"],
     keyId: string | null,
   ): Promise<void> => {
     // Hooks that are still being loaded count.
-    await hookPoints.ready;
+    await loaded;
     await requireConsent(hooks, kind, input, keyId);
   };
   const work: LongWork = {
@@ -72,6 +90,28 @@ export function createUpdatesPart(
       return beginOperation<UpdateWork[typeof kind]["result"]>(operations, asked, by, ask);
     },
   };
+  const begin = async (
+    work: { readonly input: UpdateWork["updates.apply"]["input"]; readonly planned?: readonly string[] },
+    by: Pick<Parameters<typeof beginOperation>[2], "touched" | "signal" | "idempotencyKey">,
+  ): Promise<UpdateApply> => {
+    const kind = "updates.apply";
+    const options = { ...by, clock, caller: undefined, prefersAsync: false };
+    return waitedFor(
+      await beginOperation<UpdateApply>(operations, { kind, ...work }, options, () => consent(kind, work.input, null)),
+    );
+  };
+  return { work, begin };
+}
+
+/** Packages: what is installed, their updates and snapshots. */
+export function updatesPart(context: PartContext, earlier: Earlier, adapters = openUpdates(context, earlier)) {
+  const { config, clock, metrics } = context;
+  const { operations } = earlier.operations;
+  const { hooks } = earlier.hookPoints;
+  const { manager, updates: host, stale, fileSystems } = adapters;
+  const { snapshot: takesSnapshot = true, no_downgrade: noDowngrade } = config.settings.updates ?? {};
+  const rules = downgradeRules(noDowngrade);
+  const { work, begin } = createBeginning(context, earlier);
   const handlers = updatesHandlers({
     host,
     work,
@@ -87,16 +127,6 @@ export function createUpdatesPart(
       if (isKnown) metrics.updatesAvailable("security", ofSecurity);
     },
   });
-  const begin = async (
-    work: { readonly input: UpdateWork["updates.apply"]["input"]; readonly planned?: readonly string[] },
-    by: Pick<Parameters<typeof beginOperation>[2], "touched" | "signal" | "idempotencyKey">,
-  ): Promise<UpdateApply> => {
-    const kind = "updates.apply";
-    const options = { ...by, clock, caller: undefined, prefersAsync: false };
-    return waitedFor(
-      await beginOperation<UpdateApply>(operations, { kind, ...work }, options, () => consent(kind, work.input, null)),
-    );
-  };
   const rights = { covers: allows, lackOf: scopeLack };
   const automaticKey = (windowOpenedAt: number): string => `automatic ${toTimestamp(windowOpenedAt)}`;
   return {
@@ -104,6 +134,11 @@ export function createUpdatesPart(
       ...withAskingSteps(handlers, hooks),
       ...packageChangeHandlers({ host, work, takesSnapshot, rules, fileSystems, hooks, rights }),
       ...packageHoldHandlers({ host, rights }),
+      ...packagesHandlers({
+        manager,
+        maySee: (caller, name) => allows(caller?.scopes ?? [], "packages:read", name),
+        seesAll: (caller) => allows(caller?.scopes ?? [], "packages:read"),
+      }),
     },
     host,
     snapshotTime: async (id: string, signal: AbortSignal): Promise<number | undefined> => {
@@ -138,35 +173,4 @@ export function createUpdatesPart(
   };
 }
 
-export function buildUpdatesPart(
-  context: PartContext,
-  ports: {
-    readonly operations: Operations;
-    readonly hookPoints: HookPoints;
-    readonly host: Pick<BuiltHost, "packages" | "systemd">;
-    readonly traced: Pick<TracedParts, "exec">;
-    readonly rootSide: RootSide | undefined;
-  },
-) {
-  const { config } = context;
-  const { operations, hookPoints, rootSide } = ports;
-  const { exec } = ports.traced;
-  const host = lazy(() =>
-    Promise.resolve(createHostUpdates({ ...config, exec }, ports.host.packages, rootSide?.request)),
-  );
-  const takesSnapshot = config.settings.updates?.snapshot ?? true;
-  const stale = createStaleHost(ports.host.systemd.units, rootSide?.request);
-  const rules = downgradeRules(config.settings.updates?.no_downgrade);
-  const fileSystems = createFileSystems(context);
-  return createUpdatesPart({ ...context, host, operations, hookPoints, takesSnapshot, stale, rules, fileSystems });
-}
-
-export function createPackagesPart({ manager }: Pick<PackagePorts, "manager">) {
-  return {
-    handlers: packagesHandlers({
-      manager,
-      maySee: (caller, name) => allows(caller?.scopes ?? [], "packages:read", name),
-      seesAll: (caller) => allows(caller?.scopes ?? [], "packages:read"),
-    }),
-  };
-}
+export type UpdatesPart = ReturnType<typeof updatesPart>;

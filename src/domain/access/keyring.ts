@@ -1,6 +1,7 @@
 import type { Caller } from "#contract/operation.ts";
 import type { ClientCertificate, CredentialCodec, KeyRecord, KeyStore, TokenRecord } from "#domain/ports/access.ts";
-import type { Clock, Dispose } from "#kernel/clock.ts";
+import { createEmitter, type Emitter } from "#kernel/async.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { scopesOn } from "./scopes.ts";
 
 /** Times are epoch milliseconds. */
@@ -40,8 +41,8 @@ interface State {
   /** Ids by certificate: the newest key of each. */
   readonly byCertificate: Map<string, string>;
   readonly unwrittenUses: Map<string, number>;
-  readonly revokedListeners: Set<(id: string) => void>;
-  readonly expiredListeners: Set<(use: ExpiredUse) => void>;
+  readonly revocation: Emitter<string>;
+  readonly expiredUse: Emitter<ExpiredUse>;
 }
 
 const isGood = (key: KeyRecord | undefined, now: number): key is KeyRecord =>
@@ -83,9 +84,9 @@ function noteUse({ keys, unwrittenUses }: State, key: KeyRecord, now: number): v
 }
 
 /** Not that of tokens, which end every hour, nor of keys that were revoked. */
-function reportExpired({ expiredListeners }: State, key: KeyRecord | undefined, now: number): void {
+function reportExpired({ expiredUse }: State, key: KeyRecord | undefined, now: number): void {
   if (key === undefined || key.revokedAt !== null || key.expiresAt === null || key.expiresAt > now) return;
-  for (const listener of expiredListeners) listener({ id: key.id, name: key.name, expiresAt: key.expiresAt });
+  expiredUse.emit({ id: key.id, name: key.name, expiresAt: key.expiresAt });
 }
 
 function forgetTokens({ store, tokens }: State, gone: readonly TokenRecord[]): void {
@@ -145,14 +146,14 @@ function createKey(state: State, request: KeyRequest, keep?: (text: string) => v
 }
 
 function revoke(state: State, id: string): KeyRecord | undefined {
-  const { store, clock, keys, tokens, revokedListeners } = state;
+  const { store, clock, keys, tokens, revocation } = state;
   const key = keys.get(id);
   if (key === undefined || key.revokedAt !== null) return key;
   const revoked = { ...key, revokedAt: clock.now() };
   store.revokeKey(id, revoked.revokedAt);
   keys.set(id, revoked);
   // Before its tokens are removed, which a full disk may refuse: they are worthless from here on.
-  for (const listener of revokedListeners) listener(id);
+  revocation.emit(id);
   forgetTokens(
     state,
     [...tokens.values()].filter((token) => token.keyId === id),
@@ -190,10 +191,10 @@ export function createKeyring(ports: {
     tokens: new Map(store.tokens().map((token) => [token.id, token])),
     byCertificate: new Map(),
     unwrittenUses: new Map(),
-    revokedListeners: new Set(),
-    expiredListeners: new Set(),
+    revocation: createEmitter(),
+    expiredUse: createEmitter(),
   };
-  const { keys, unwrittenUses, revokedListeners, expiredListeners } = state;
+  const { keys, unwrittenUses } = state;
   for (const key of store.keys()) addKey(state, key);
 
   return {
@@ -221,12 +222,9 @@ export function createKeyring(ports: {
       return revokedAt !== null || (expiresAt !== null && expiresAt <= clock.now());
     },
     /** Reports each use of a key that has expired. */
-    onExpiredUse: (listener: (use: ExpiredUse) => void): void => void expiredListeners.add(listener),
+    onExpiredUse: state.expiredUse.on,
     /** Reports each revoked key, to close its connections. */
-    onRevoked: (listener: (id: string) => void): Dispose => {
-      revokedListeners.add(listener);
-      return () => void revokedListeners.delete(listener);
-    },
+    onRevoked: state.revocation.on,
     createToken: (keyId: string, scopes: readonly string[], expiresAt: number): string =>
       createToken(state, keyId, scopes, expiresAt),
     flush: (): void => {

@@ -1,7 +1,8 @@
 import type { Caller } from "#contract/operation.ts";
 import type { CredentialCodec } from "#domain/ports/access.ts";
 import type { SessionRecord, SessionStore } from "#domain/ports/sessions.ts";
-import type { Clock, Dispose } from "#kernel/clock.ts";
+import { createEmitter, type Emitter } from "#kernel/async.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { Keyring } from "./keyring.ts";
 
 /** In milliseconds. */
@@ -52,7 +53,7 @@ interface State extends SessionPorts {
   readonly sessions: Map<string, SessionRecord>;
   readonly usedAt: Map<string, number>;
   readonly tickets: Map<string, Ticket>;
-  readonly listeners: Set<(id: string) => void>;
+  readonly end: Emitter<string>;
   /** Ended, and to be removed from the store. */
   readonly ended: Set<string>;
   readonly unwrittenUses: Map<string, number>;
@@ -73,13 +74,13 @@ function isGood(state: State, session: SessionRecord): boolean {
 }
 
 /** Ends it in memory; it is removed from the store later. */
-function forget({ sessions, usedAt, tickets, unwrittenUses, ended, listeners }: State, id: string): void {
+function forget({ sessions, usedAt, tickets, unwrittenUses, ended, end }: State, id: string): void {
   if (!sessions.delete(id)) return;
   usedAt.delete(id);
   unwrittenUses.delete(id);
   for (const [ticket, { sessionId }] of tickets) if (sessionId === id) tickets.delete(ticket);
   ended.add(id);
-  for (const listener of listeners) listener(id);
+  end.emit(id);
 }
 
 function removeEnded({ store, ended }: State): void {
@@ -246,12 +247,12 @@ export function createSessions(ports: SessionPorts) {
     sessions: new Map(store.sessions().map((session) => [session.id, session])),
     usedAt: new Map(),
     tickets: new Map(),
-    listeners: new Set(),
+    end: createEmitter(),
     ended: new Set(),
     unwrittenUses: new Map(),
     callers: new WeakMap(),
   };
-  const { sessions, listeners } = state;
+  const { sessions } = state;
   forgetEnded(state);
   keyring.onRevoked((keyId) => {
     for (const session of sessions.values()) if (session.keyId === keyId) forget(state, session.id);
@@ -293,10 +294,7 @@ export function createSessions(ports: SessionPorts) {
     hasEnded: (caller: Caller): boolean =>
       caller.session !== undefined && goodSession(state, caller.session.id) === undefined,
     /** Reports each session that ends, to close its connections. */
-    onEnded: (listener: (id: string) => void): Dispose => {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
+    onEnded: state.end.on,
     createTicket: (sessionId: string): string => createTicket(state, sessionId),
     createCode: (keyId: string) => createCode(state, keyId),
     readCode: (text: string) => readCode(state, text),

@@ -1,4 +1,5 @@
 import type { AuditBreak, AuditLog } from "#domain/ports/audit.ts";
+import { createEmitter } from "#kernel/async.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 
 const lookMs = 10 * 60_000;
@@ -14,7 +15,7 @@ export function createVerification(ports: {
   readonly onFailed: (error: unknown) => void;
 }) {
   const { log, clock, onFailed } = ports;
-  const listeners = new Set<(found: AuditBreak) => void>();
+  const broken = createEmitter<AuditBreak>();
   const stop = new AbortController();
   let stopLooking: Dispose | undefined;
   let verifiedAtMs: number | undefined;
@@ -26,7 +27,7 @@ export function createVerification(ports: {
     try {
       const found = await log.verify(stop.signal);
       verifiedAtMs = clock.monotonicMs();
-      if (found !== undefined) for (const listener of listeners) listener(found);
+      if (found !== undefined) broken.emit(found);
     } catch (error) {
       if (!stop.signal.aborted) onFailed(error);
     } finally {
@@ -39,7 +40,7 @@ export function createVerification(ports: {
       stopLooking ??= clock.every(lookMs, () => void verify());
     },
     /** Reports where the chain is broken. */
-    onBroken: (listener: (found: AuditBreak) => void): void => void listeners.add(listener),
+    onBroken: broken.on,
     dispose: (): void => {
       stopLooking?.();
       stop.abort();

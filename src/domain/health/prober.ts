@@ -80,7 +80,7 @@ export function createProber(clock: Clock) {
       isFirstRoundOver ? current() : firstRound.promise.then(current),
     /** Probes one component at once; does nothing before the start. */
     probeNow,
-    start: (given: Probed): void => {
+    begin: (given: Probed): void => {
       probed = given;
       for (const [name, probe] of Object.entries({ ...given.added, ...given.probes })) probes.set(name, probe);
       void probeAll().then(() => {
@@ -89,7 +89,7 @@ export function createProber(clock: Clock) {
       });
       stop = clock.every(probeIntervalMs, () => void probeAll());
     },
-    dispose: (): void => {
+    end: (): void => {
       stop?.();
       shutdown.abort();
     },

@@ -1,12 +1,14 @@
-import { hostname } from "node:os";
+import { createHash } from "node:crypto";
 import { openApprovalStore } from "#adapters/approvals/index.ts";
+import { createCalendar } from "#adapters/calendar/index.ts";
 import { logSetAside, type PartContext } from "#app/part.ts";
 import { approvalSettings } from "#config/access.ts";
 import type { Config } from "#config/load.ts";
+import { windowSettings } from "#config/windows.ts";
 import { errorStatus } from "#contract/errors.ts";
 import { operations as table } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
-import type { Caller, Context } from "#contract/operation.ts";
+import type { Context } from "#contract/operation.ts";
 import { createApprovalBook } from "#domain/access/approval-book.ts";
 import type { RunEnd, RunPorts } from "#domain/access/approval-carry-out.ts";
 import { createApprovalGate } from "#domain/access/approval-gate.ts";
@@ -14,16 +16,45 @@ import { approvalHandlers } from "#domain/access/approval-handlers.ts";
 import { type ApprovalPolicy, createApprovalRules } from "#domain/access/approval-rules.ts";
 import { createApprovalRuns } from "#domain/access/approval-runs.ts";
 import { argumentsOf } from "#domain/access/approval-view.ts";
-import type { Keyring } from "#domain/access/keyring.ts";
-import type { PlanTokens } from "#domain/access/plan-tokens.ts";
+import { canHandler } from "#domain/access/can.ts";
+import { createWindowGate, type WindowPlan } from "#domain/access/window-gate.ts";
+import { windowHandlers } from "#domain/access/window-handlers.ts";
 import { createApprovalEvents } from "#domain/audit/approval-events.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { ApprovalRecord, ApprovalStore } from "#domain/ports/approvals.ts";
 import type { AuditEntry, AuditLog } from "#domain/ports/audit.ts";
+import { createEmitter } from "#kernel/async.ts";
 import { orReport } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
-import type { createOperationsPart } from "./operations.ts";
-import type { WindowsPart } from "./windows.ts";
+import type { AccessPart } from "./access.ts";
+import type { HealthPart } from "./health.ts";
+import type { OperationsPart } from "./operations.ts";
+
+/** From 0 to 1, the same for a host and a subject whenever it is asked for. */
+export const spreadOf = (host: string, subject: string): number =>
+  createHash("sha256").update(`${host} ${subject}`).digest().readUInt32BE() / 2 ** 32;
+
+const plansOf = ({ settings }: Pick<Config, "settings">, host: string): readonly WindowPlan[] =>
+  windowSettings(settings).map(({ times, durationMs, jitterMs, ...rest }) => {
+    const delayMs = Math.floor((jitterMs * spreadOf(host, rest.name)) / 1000) * 1000;
+    return { ...rest, times: { calendar: createCalendar(times), durationMs, delayMs } };
+  });
+
+/** What windows of the settings hold back. */
+export function windowsPart(
+  { config, clock, hostName }: Pick<PartContext, "config" | "clock" | "hostName">,
+  _earlier: unknown,
+  windows = plansOf(config, hostName()),
+) {
+  const gate = createWindowGate({ clock, windows, hostName });
+  return {
+    handlers: windowHandlers(gate),
+    gate,
+    reload: (next: Config): void => gate.replace(plansOf(next, hostName())),
+  };
+}
+
+export type WindowsPart = ReturnType<typeof windowsPart>;
 
 const sweepMs = 5_000;
 
@@ -78,36 +109,48 @@ function auditOfRuns(audit: Pick<AuditLog, "begin" | "record">, clock: PartConte
   };
 }
 
-export function createApprovalsPart(
-  ports: Pick<PartContext, "clock" | "log" | "metrics" | "createId"> & {
-    readonly store: ApprovalStore;
-    readonly policy: ApprovalPolicy;
-    readonly hostName: () => string;
-    readonly keyring: Pick<Keyring, "find">;
-    /** Whether a credential has expired or been revoked since it was admitted. */
-    readonly hasEnded: (caller: Caller) => boolean;
-    readonly plans: PlanTokens;
-    readonly windows: WindowsPart;
-    readonly operations: ReturnType<typeof createOperationsPart>;
-    readonly audit: Pick<AuditLog, "begin" | "record" | "list">;
-  },
-) {
-  const { clock, log, metrics, createId, store, policy, hostName, keyring, plans, windows, operations, audit } = ports;
+interface Earlier {
+  readonly access: Pick<AccessPart, "keyring" | "hasEnded" | "plans" | "budgetOf">;
+  readonly windows: Pick<WindowsPart, "gate">;
+  readonly operations: Pick<OperationsPart, "operations" | "onEnded">;
+  readonly health: Pick<HealthPart, "fixes">;
+  readonly audit: { readonly log: Pick<AuditLog, "begin" | "record" | "list"> };
+}
+
+interface ApprovalAdapters {
+  readonly store: ApprovalStore;
+  readonly policy: ApprovalPolicy;
+  readonly dispose?: () => void;
+}
+
+function openApprovals({ config, log }: PartContext): ApprovalAdapters {
+  const store = openApprovalStore({
+    stateDir: config.stateDir,
+    onTrouble: logSetAside(log, "approvals cannot be kept: those that waited are lost, and were not carried out"),
+  });
+  return { store, policy: approvalSettings(config.settings), dispose: store.dispose };
+}
+
+/** Calls that wait for another key, and whether a call would pass all that may hold it back. */
+export function approvalsPart(context: PartContext, earlier: Earlier, adapters = openApprovals(context)) {
+  const { clock, log, metrics, createId, hostName } = context;
+  const { access, windows, operations, health } = earlier;
+  const { keyring, plans } = access;
+  const { store, policy, dispose } = adapters;
+  const audit = earlier.audit.log;
   const stopping = new AbortController();
   let handlers: Readonly<Record<string, AnyHandler>> = {};
   const onTrouble = (error: unknown): void => log.error({ err: error }, "approvals");
   const rules = createApprovalRules({ policy, hostName });
-  const wantedListeners = new Set<(record: ApprovalRecord) => void>();
-  const wanted = (record: ApprovalRecord): void => {
-    for (const listener of wantedListeners) orReport(() => listener(record), onTrouble);
-  };
+  const wanted = createEmitter<ApprovalRecord>();
+  const report = (record: ApprovalRecord): void => orReport(() => wanted.emit(record), onTrouble);
   const events = createApprovalEvents({ log: audit, clock });
   const book = createApprovalBook({
     store,
     clock,
     onStatus(record) {
       metrics.approval(record.status);
-      if (record.status === "pending") wanted(record);
+      if (record.status === "pending") report(record);
     },
     onEvent: events.record,
     onTrouble,
@@ -131,9 +174,20 @@ export function createApprovalsPart(
   return {
     rules,
     gate: createApprovalGate({ rules, book, plans, clock, createId }),
-    handlers: approvalHandlers({ book, runs, clock, hasEnded: ports.hasEnded, stopping: stopping.signal }),
+    handlers: {
+      ...approvalHandlers({ book, runs, clock, hasEnded: access.hasEnded, stopping: stopping.signal }),
+      canI: canHandler({
+        operations: table,
+        windows: windows.gate,
+        approvals: rules,
+        budgetOf: access.budgetOf,
+        fixes: health.fixes,
+        hostName,
+      }),
+    },
+    reload: (next: Config): void => rules.replace(approvalSettings(next.settings)),
     /** Called with each call that begins to wait for approval, and with those that wait at the start. */
-    onWanted: (listener: (record: ApprovalRecord) => void): void => void wantedListeners.add(listener),
+    onWanted: wanted.on,
     /** Sets the handlers of all operations, which are called as any transport calls them. */
     runsWith: (all: Readonly<Record<string, unknown>>): void => {
       handlers = all as Readonly<Record<string, AnyHandler>>;
@@ -141,33 +195,15 @@ export function createApprovalsPart(
     ready(): void {
       void events.resume(book.left, book.settle, stopping.signal).catch(onTrouble);
       runs.start();
-      for (const record of book.list()) if (record.status === "pending") wanted(record);
+      for (const record of book.list()) if (record.status === "pending") report(record);
       stopSweeping = clock.every(sweepMs, runs.look);
     },
     stop(): void {
       stopping.abort();
       stopSweeping();
     },
+    dispose: () => dispose?.(),
   };
 }
 
-export function buildApprovalsPart(
-  context: PartContext,
-  ports: Pick<
-    Parameters<typeof createApprovalsPart>[0],
-    "keyring" | "hasEnded" | "plans" | "windows" | "operations" | "audit"
-  >,
-) {
-  const { config, log } = context;
-  const store = openApprovalStore({
-    stateDir: config.stateDir,
-    onTrouble: logSetAside(log, "approvals cannot be kept: those that waited are lost, and were not carried out"),
-  });
-  const policy = approvalSettings(config.settings);
-  const part = createApprovalsPart({ ...context, ...ports, store, policy, hostName: hostname });
-  return {
-    ...part,
-    reload: (next: Config): void => part.rules.replace(approvalSettings(next.settings)),
-    dispose: store.dispose,
-  };
-}
+export type ApprovalsPart = ReturnType<typeof approvalsPart>;

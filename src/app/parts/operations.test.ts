@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { operationProgram } from "./operation-program.ts";
+import { operationProgram } from "./operations.ts";
 
 it("the program of an operation gets absolute paths, and whether plugins are off", () => {
   const settings = { journal: { dir: "journal" } };

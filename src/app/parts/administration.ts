@@ -1,0 +1,77 @@
+import { createAccounts } from "#adapters/accounts/index.ts";
+import { lookApart } from "#adapters/exec/look.ts";
+import { createHostNames } from "#adapters/hostname/index.ts";
+import { createReboots } from "#adapters/logind/index.ts";
+import { createLogins } from "#adapters/logins/index.ts";
+import { createSshServer } from "#adapters/sshd/index.ts";
+import { createTimeSettings } from "#adapters/timedate/settings.ts";
+import type { PartContext } from "#app/part.ts";
+import type { Operations } from "#domain/operations/operations.ts";
+import { isFinished } from "#domain/operations/state.ts";
+import type { Accounts, Logins } from "#domain/ports/accounts.ts";
+import type { HostNames, TimeSettings } from "#domain/ports/host-settings.ts";
+import type { Reboots } from "#domain/ports/reboots.ts";
+import { accountHandlers } from "#domain/system/accounts.ts";
+import { hostSettingsHandlers } from "#domain/system/host-settings.ts";
+import { rebootHandlers } from "#domain/system/reboot.ts";
+import { accountsThroughRoot, loginsThroughRoot, namesThroughRoot, timeThroughRoot } from "#root/host-through-root.ts";
+import type { RootSide } from "#root/request.ts";
+import { rebootsThroughRoot } from "#root/through-root.ts";
+import type { TracesPart } from "./host.ts";
+import type { LogsPart } from "./logs.ts";
+
+interface Earlier {
+  readonly traces: Pick<TracesPart, "traced">;
+  readonly rootSide: RootSide | undefined;
+  readonly logs: Pick<LogsPart, "reader">;
+  readonly operations: { readonly operations: Pick<Operations, "list"> };
+}
+
+interface AdministrationAdapters {
+  readonly accounts: Accounts;
+  readonly logins: Logins;
+  readonly time: TimeSettings;
+  readonly names: HostNames;
+  readonly reboots: Reboots;
+}
+
+function openAdministration({ traces: { traced }, rootSide }: Earlier): AdministrationAdapters {
+  const logins = createLogins(traced);
+  const time = createTimeSettings(traced);
+  const names = createHostNames(traced);
+  if (rootSide === undefined) {
+    const accounts = createAccounts({ ...traced, ssh: createSshServer(traced), look: lookApart });
+    return { accounts, logins, time, names, reboots: createReboots(traced) };
+  }
+  const { request } = rootSide;
+  return {
+    accounts: accountsThroughRoot(request),
+    logins: loginsThroughRoot(logins, request),
+    time: timeThroughRoot(time, request),
+    names: namesThroughRoot(names, request),
+    reboots: rebootsThroughRoot(request),
+  };
+}
+
+/** Accounts, the name and the clock of the host, and its reboot. */
+export function administrationPart(
+  { clock }: Pick<PartContext, "clock">,
+  earlier: Earlier,
+  adapters = openAdministration(earlier),
+) {
+  const { logs, operations } = earlier;
+  const { accounts, logins, time, names, reboots } = adapters;
+  const busyWith = (): string | undefined =>
+    operations.operations.list().find(({ state }) => !isFinished(state.status))?.spec.id;
+  const { handlers, reboot } = rebootHandlers({ reboots, busyWith, clock });
+  return {
+    handlers: {
+      ...accountHandlers({ accounts, logins, clock, readLogs: logs.reader.read }),
+      ...hostSettingsHandlers({ time, names, clock }),
+      ...handlers,
+    },
+    reboot,
+  };
+}
+
+export type AdministrationPart = ReturnType<typeof administrationPart>;
