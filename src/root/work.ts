@@ -12,9 +12,6 @@ import { createProcesses, readAllDeletedFiles, readAllIo, readOwners } from "#ad
 import { createSshServer } from "#adapters/sshd/index.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
 import { createTimeSettings } from "#adapters/timedate/settings.ts";
-import { openPackageManager } from "#app/host.ts";
-import { pluginFoldersOf } from "#app/plugins.ts";
-import { createHostUpdates } from "#app/updates.ts";
 import { pluginSettings } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
 import { isUnhealthy } from "#contract/checks.ts";
@@ -23,11 +20,13 @@ import { DomainError } from "#domain/common/error.ts";
 import type { Check, Outcome, PreviousGrades } from "#domain/health/check.ts";
 import { type Fix, type FixPlan, fixIdOf } from "#domain/health/fix.ts";
 import { carryOutSteps } from "#domain/health/fix-result.ts";
+import type { FixPorts } from "#domain/health/fixes-registry.ts";
 import { runCheckOnce } from "#domain/health/report.ts";
+import type { CheckPlan } from "#domain/health/runner.ts";
 import { confirmedSandbox } from "#domain/plugins/confirmation.ts";
 import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { noProgress } from "#domain/ports/packages.ts";
-import { type PluginEnd, PluginNotRun } from "#domain/ports/plugins.ts";
+import { type PluginEnd, type PluginFolders, PluginNotRun } from "#domain/ports/plugins.ts";
 import { ProcessGone } from "#domain/ports/processes.ts";
 import type { HostUpdates } from "#domain/ports/snapshots.ts";
 import { refusalOf, type UnitFileVerb, UnitProtected, type Units, type UnitVerb } from "#domain/ports/units.ts";
@@ -37,14 +36,28 @@ import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { defined } from "#kernel/values.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import { withRootHealth } from "./health.ts";
 import { requireAlone } from "./operation.ts";
 import { places, serviceUnit } from "./places.ts";
 import type { FixFound, RootTask, RootTaskInput, RootTaskOutput } from "./tasks.ts";
 import { fixesOfService } from "./through-root.ts";
 
+/** What the work of root's side is done on, put together by the program when a task needs it. */
+export interface RootHost {
+  /** Undefined without a package manager that is supported. */
+  readonly updates: () => HostUpdates | undefined;
+  readonly pluginFolders: () => PluginFolders;
+  readonly withChecks: <T>(use: (checks: RootChecks) => Promise<T>) => Promise<T>;
+}
+
+interface RootChecks {
+  readonly checks: readonly Check[];
+  readonly fixes: (parts: Pick<FixPorts, "security">) => readonly Fix[];
+  readonly plan: CheckPlan;
+}
+
 export interface WorkParts {
   readonly config: Config;
+  readonly host: RootHost;
   readonly exec: Exec;
   readonly log: Pick<Logger, "warn" | "error">;
 }
@@ -62,20 +75,18 @@ export type RootWork = { readonly [T in RootTask]: Work<T> };
 
 const notFound = (what: string): DomainError => new DomainError("NOT_FOUND", `cannot find ${what}`);
 
-type UseHealth<T> = Parameters<typeof withRootHealth<T>>[1];
-
 /** Of the fixes that are requested here none installs security updates: that is an operation. */
 const byOperation = (): Promise<never> => Promise.reject(new Error("security updates are installed in an operation"));
 
 function healthWork(parts: WorkParts): WorkOf<"checks" | "monitoring" | "fix"> {
-  type Health = Parameters<UseHealth<unknown>>[0];
-  const fixFor = ({ fixes }: Health, check: Check, found: Outcome): Fix | undefined => {
+  const { withChecks } = parts.host;
+  const fixFor = ({ fixes }: RootChecks, check: Check, found: Outcome): Fix | undefined => {
     const fixId = isUnhealthy(found) ? fixIdOf(check, found) : undefined;
     if (fixId === undefined || fixesOfService.includes(fixId)) return undefined;
     return fixes({ security: { plan: byOperation, apply: byOperation } }).find(({ id }) => id === fixId);
   };
   const runOnce = (
-    health: Health,
+    health: RootChecks,
     id: string,
     signal: AbortSignal,
     previous?: PreviousGrades,
@@ -94,7 +105,7 @@ function healthWork(parts: WorkParts): WorkOf<"checks" | "monitoring" | "fix"> {
       return { plan: { steps: [], reason: errorMessage(error) }, canFix: true };
     }
   };
-  const inspect = async (health: Health, id: string, signal: AbortSignal) => {
+  const inspect = async (health: RootChecks, id: string, signal: AbortSignal) => {
     const check = health.checks.find((each) => each.id === id);
     const found = await runOnce(health, id, signal);
     if (check?.fixes === undefined || found === undefined) throw notFound(`a check ${id} that has a fix`);
@@ -106,7 +117,7 @@ function healthWork(parts: WorkParts): WorkOf<"checks" | "monitoring" | "fix"> {
 
   return {
     "checks.run": ({ check_ids: ids, previous = {} }, { signal }) =>
-      withRootHealth(parts.config, async (health) => {
+      withChecks(async (health) => {
         const outcomes: Record<string, Outcome> = {};
         // A plugin in the place of a check is not root's because the check is.
         const plugins = pluginSettings(parts.config.settings).map(({ id }) => id);
@@ -118,12 +129,12 @@ function healthWork(parts: WorkParts): WorkOf<"checks" | "monitoring" | "fix"> {
       }),
     async "monitoring.run"({ check_id: id }, { signal }) {
       const isRoots = pluginSettings(parts.config.settings).some((plugin) => plugin.id === id && plugin.isRoots);
-      const outcome = isRoots ? await withRootHealth(parts.config, (health) => runOnce(health, id, signal)) : undefined;
+      const outcome = isRoots ? await withChecks((health) => runOnce(health, id, signal)) : undefined;
       if (outcome === undefined) throw notFound(`the monitoring plugin ${id} among those that run as root`);
       return { outcome };
     },
     fix: ({ check_id: id }, { signal, announce }) =>
-      withRootHealth(parts.config, async (health) => {
+      withChecks(async (health) => {
         const { found, fix, plan } = await inspect(health, id, signal);
         if (plan === undefined) {
           await announce({ found });
@@ -244,9 +255,9 @@ const userWork = (parts: WorkParts): WorkOf<"users"> => ({
   "users.sessions": async (_, { signal }) => ({ sessions: await createLogins(parts).sessions(signal) }),
 });
 
-function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshots" | "stale"> {
+function packageWork({ host }: WorkParts): WorkOf<"packages" | "snapshots" | "stale"> {
   const updates = (): HostUpdates => {
-    const found = createHostUpdates({ ...config, exec }, openPackageManager({ exec, stateDir: config.stateDir }));
+    const found = host.updates();
     if (found === undefined) throw new Error("this host has no package manager that is supported");
     return found;
   };
@@ -283,8 +294,8 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
 }
 
 /** A plugin as root finds it: in folders that nobody but root may change, and only as what was asked for. */
-async function openPlugin({ config, exec, log }: WorkParts, { path, digest }: RootTaskInput<"plugin.try_start">) {
-  const found = await pluginFoldersOf(config.settings).read(path);
+async function openPlugin({ host, exec, log }: WorkParts, { path, digest }: RootTaskInput<"plugin.try_start">) {
+  const found = await host.pluginFolders().read(path);
   if (found === undefined) throw new PluginNotRun(goneFault);
   if ("fault" in found.loaded) throw new PluginNotRun(found.loaded.fault);
   if (found.loaded.digest !== digest) throw new PluginNotRun(changedFault);
