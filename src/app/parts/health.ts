@@ -32,7 +32,7 @@ type HealthPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId" | 
 };
 
 function createRunner(
-  { clock, log, metrics, checks, fixes, plan, history, hookPoints: { hooks } }: HealthPorts,
+  { clock, log, metrics, checks, fixes, openElsewhere, plan, history, hookPoints: { hooks } }: HealthPorts,
   onRun: (run: CheckRun) => void,
   onGone: (checkId: string) => void,
 ) {
@@ -60,7 +60,7 @@ function createRunner(
       onGone(check);
     },
     hooks,
-    fixability: createFixability({ fixes, clock }),
+    fixability: createFixability({ fixes, openElsewhere, clock }),
     onTrouble: (error) => log.warn({ err: error }, "cannot read or write the history of checks"),
   });
   const stream = createHealthStream({

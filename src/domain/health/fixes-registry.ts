@@ -24,7 +24,8 @@ export interface FixPorts {
   readonly journal: Pick<Journal, "size" | "canRotate" | "rotate" | "vacuum">;
   readonly cleanup: DiskCleanup;
   readonly fileSystems: Pick<FileSystems, "holding">;
-  readonly security: SecurityUpdater;
+  /** Undefined in a process that begins no operations. */
+  readonly security?: SecurityUpdater | undefined;
 }
 
 export function builtInFixes(ports: FixPorts): readonly Fix[] {
@@ -36,6 +37,6 @@ export function builtInFixes(ports: FixPorts): readonly Fix[] {
     aptFixDpkgFix(ports),
     aptFixDependenciesFix(ports),
     refreshPackageListsFix(ports),
-    applySecurityUpdatesFix(ports),
+    ...(ports.security === undefined ? [] : [applySecurityUpdatesFix({ security: ports.security })]),
   ];
 }
