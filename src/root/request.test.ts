@@ -162,7 +162,7 @@ it("reads that root does not finish are given up by their callers, and hold up n
   await request("packages.refresh", {}, never);
   // A hook and a plan of a change are no change themselves.
   await request("plugin.call", call, never);
-  await request("packages.simulate", { request: { type: "all", isSecurityOnly: false } }, never);
+  await request("packages.simulate", { type: "all", isSecurityOnly: false }, never);
   // Not more of them than that wait on root's side, however many ask.
   expect(hanging).toHaveLength(4);
   for (const end of hanging) end();

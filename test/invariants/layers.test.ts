@@ -87,7 +87,7 @@ describe("layers", () => {
   });
 
   it("have root's side apart from the service, which imports what asks root, and nothing that runs as root", () => {
-    const asks = ["comparison", "host-through-root", "places", "request", "through-root"];
+    const asks = ["checks-through-root", "comparison", "places", "processes-through-root", "request", "through-root"];
     const between = (from: string, to: string): readonly string[] => {
       const sources = filesBelow(`src/${from}`).filter((path) => /(?<!\.test)\.ts$/.test(path));
       return sources.flatMap(importsOf).filter((each) => each.startsWith(`src/${to}/`));

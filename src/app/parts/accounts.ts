@@ -7,8 +7,8 @@ import type { TracedParts } from "#app/tracing/tracing.ts";
 import type { LogReader } from "#domain/logs/reader.ts";
 import type { Accounts, Logins } from "#domain/ports/accounts.ts";
 import { accountHandlers } from "#domain/system/accounts.ts";
-import { accountsThroughRoot, loginsThroughRoot } from "#root/host-through-root.ts";
 import type { RootSide } from "#root/request.ts";
+import { throughRoot } from "#root/through-root.ts";
 
 export const createAccountsPart = ({
   logs,
@@ -28,16 +28,14 @@ export function buildAccountsPart(
   },
 ) {
   const { traced, rootSide, logs } = ports;
-  const logins = createLogins(traced);
-  if (rootSide === undefined) {
-    const accounts = createAccounts({ ...traced, ssh: createSshServer(traced), look: lookApart });
-    return createAccountsPart({ clock, logs, accounts, logins });
-  }
-  const { request } = rootSide;
-  return createAccountsPart({
-    clock,
-    logs,
-    accounts: accountsThroughRoot(request),
-    logins: loginsThroughRoot(logins, request),
-  });
+  // Whether a password is set, and which keys open an account, only root can read.
+  const accounts = throughRoot(
+    createAccounts({ ...traced, ssh: createSshServer(traced), look: lookApart }),
+    rootSide,
+    (request) => ({ list: (signal) => request("users.list", {}, signal) }),
+  );
+  const logins = throughRoot(createLogins(traced), rootSide, (request) => ({
+    sessions: (signal) => request("users.sessions", {}, signal),
+  }));
+  return createAccountsPart({ clock, logs, accounts, logins });
 }

@@ -4,8 +4,8 @@ import type { PartContext } from "#app/part.ts";
 import type { TracedParts } from "#app/tracing/tracing.ts";
 import type { HostNames, TimeSettings } from "#domain/ports/host-settings.ts";
 import { hostSettingsHandlers } from "#domain/system/host-settings.ts";
-import { namesThroughRoot, timeThroughRoot } from "#root/host-through-root.ts";
 import type { RootSide } from "#root/request.ts";
+import { throughRoot } from "#root/through-root.ts";
 
 export const createHostSettingsPart = (
   ports: Pick<PartContext, "clock"> & { readonly time: TimeSettings; readonly names: HostNames },
@@ -15,13 +15,12 @@ export function buildHostSettingsPart(
   { clock }: PartContext,
   { traced, rootSide }: { readonly traced: Pick<TracedParts, "exec">; readonly rootSide: RootSide | undefined },
 ) {
-  const time = createTimeSettings(traced);
-  const names = createHostNames(traced);
-  if (rootSide === undefined) return createHostSettingsPart({ clock, time, names });
-  const { request } = rootSide;
-  return createHostSettingsPart({
-    clock,
-    time: timeThroughRoot(time, request),
-    names: namesThroughRoot(names, request),
-  });
+  // Reading takes no rights; polkit lets the service change nothing of it.
+  const time = throughRoot(createTimeSettings(traced), rootSide, (request) => ({
+    set: (change, signal) => request("host.set_time", change, signal),
+  }));
+  const names = throughRoot(createHostNames(traced), rootSide, (request) => ({
+    set: (change, signal) => request("host.set_hostname", change, signal),
+  }));
+  return createHostSettingsPart({ clock, time, names });
 }

@@ -112,8 +112,11 @@ export function buildPluginsPart(
   const { config, log } = context;
   const { traced, rootSide, ...given } = ports;
   const load = () => {
-    const throughRoot = rootSide && { request: rootSide.request, confirmed: openConfirmedPlugins(places.confirmedDir) };
-    const made = createHostPlugins(config, { exec: traced.exec, log, ownUnit: ownServiceUnit(), ...throughRoot });
+    const confirmed = rootSide && openConfirmedPlugins(places.confirmedDir);
+    const made = createHostPlugins(config, {
+      ...{ exec: traced.exec, log, ownUnit: ownServiceUnit() },
+      ...{ rootSide, confirmed },
+    });
     return Promise.resolve(made);
   };
   const part = createPluginsPart({ ...context, ...given, load, takenCheckIds: builtInCheckIds });

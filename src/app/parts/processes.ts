@@ -7,8 +7,9 @@ import type { Processes } from "#domain/ports/processes.ts";
 import type { Units } from "#domain/ports/units.ts";
 import { processHandlers } from "#domain/system/process-list.ts";
 import type { Own } from "#domain/system/process-signal.ts";
-import { ownersThroughRoot, processesThroughRoot } from "#root/host-through-root.ts";
+import { ownersThroughRoot, processesThroughRoot } from "#root/processes-through-root.ts";
 import type { RootSide } from "#root/request.ts";
+import { throughRoot } from "#root/through-root.ts";
 
 export function createProcessesPart(
   ports: Pick<PartContext, "clock"> & {
@@ -27,7 +28,7 @@ export function buildProcessesPart(
   { units, rootSide }: { readonly units: Pick<Units, "read">; readonly rootSide: RootSide | undefined },
 ) {
   const owners = rootSide && ownersThroughRoot(rootSide.request, clock);
-  const direct = createProcesses({ clock, owners });
-  const processes = rootSide === undefined ? direct : processesThroughRoot(direct, rootSide.request, clock);
+  const own = createProcesses({ clock, owners });
+  const processes = throughRoot(own, rootSide, (request) => processesThroughRoot(own, request, clock));
   return createProcessesPart({ clock, processes, units, own: { pids: [process.pid], unit: ownServiceUnit() } });
 }

@@ -6,7 +6,7 @@ import { isFinished } from "#domain/operations/state.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import { rebootHandlers } from "#domain/system/reboot.ts";
 import type { RootSide } from "#root/request.ts";
-import { rebootsThroughRoot } from "#root/through-root.ts";
+import { throughRoot } from "#root/through-root.ts";
 
 export function createRebootPart(
   ports: Pick<PartContext, "clock"> & {
@@ -28,6 +28,10 @@ export function buildRebootPart(
   },
 ) {
   const { operations, traced, rootSide } = ports;
-  const reboots = rootSide === undefined ? createReboots(traced) : rebootsThroughRoot(rootSide.request);
+  const reboots = throughRoot(createReboots(traced), rootSide, (request) => ({
+    state: (signal) => request("reboot.state", {}, signal),
+    schedule: (at, options, signal) => request("reboot.schedule", { at, ...options }, signal),
+    cancel: (signal) => request("reboot.cancel", {}, signal),
+  }));
   return createRebootPart({ ...context, reboots, operations });
 }

@@ -11,7 +11,7 @@ import type { Units } from "#domain/ports/units.ts";
 import { systemHandlers, unitHandlers } from "#domain/system/handlers.ts";
 import { createUnitLog } from "#domain/system/unit-log.ts";
 import type { RootSide } from "#root/request.ts";
-import { unitsThroughRoot } from "#root/through-root.ts";
+import { throughRoot, unitsThroughRoot } from "#root/through-root.ts";
 import { openHost } from "../host.ts";
 import type { PartContext } from "../part.ts";
 import type { TracedParts } from "../tracing/tracing.ts";
@@ -78,7 +78,7 @@ export function buildSystemPart(
 ) {
   const { host, rootSide, traced, logs } = built;
   const { units: own, details } = host.systemd;
-  const units = rootSide === undefined ? own : unitsThroughRoot(own, rootSide.request);
+  const units = throughRoot(own, rootSide, (request) => unitsThroughRoot(own, request));
   const examination = createUnitExamination(traced);
   return createSystemPart({ clock, host: host.facts, units, ownUnit: ownServiceUnit(), details, examination, logs });
 }

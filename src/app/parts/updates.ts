@@ -9,7 +9,7 @@ import { allows } from "#domain/access/scopes.ts";
 import { beginOperation } from "#domain/operations/handlers.ts";
 import type { Operations } from "#domain/operations/operations.ts";
 import { type PackagePorts, packagesHandlers } from "#domain/packages/handlers.ts";
-import type { HostUpdates } from "#domain/ports/snapshots.ts";
+import type { HostUpdates, SnapshotReader } from "#domain/ports/snapshots.ts";
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { type DowngradeRules, downgradeRules } from "#domain/updates/downgrades.ts";
 import { type LongWork, updatesHandlers } from "#domain/updates/handlers.ts";
@@ -23,6 +23,7 @@ import { lazy } from "#kernel/async.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { RootSide } from "#root/request.ts";
+import { managerThroughRoot, snapshotsThroughRoot, throughRoot } from "#root/through-root.ts";
 import type { HookPoints } from "./plugins.ts";
 import type { BuiltHost } from "./system.ts";
 
@@ -151,14 +152,32 @@ export function buildUpdatesPart(
   const { config } = context;
   const { operations, hookPoints, rootSide } = ports;
   const { exec } = ports.traced;
-  const host = lazy(() =>
-    Promise.resolve(createHostUpdates({ ...config, exec }, ports.host.packages, rootSide?.request)),
-  );
+  const { clock } = context;
+  const host = lazy(async (): Promise<HostUpdates | undefined> => {
+    const found = createHostUpdates({ ...config, exec }, ports.host.packages);
+    if (found === undefined) return undefined;
+    return {
+      manager: throughRoot(found.manager, rootSide, (request) => managerThroughRoot(found.manager, request, clock)),
+      backend: throughRoot<SnapshotReader>(found.backend, rootSide, snapshotsThroughRoot),
+    };
+  });
   const takesSnapshot = config.settings.updates?.snapshot ?? true;
-  const stale = createStaleHost(ports.host.systemd.units, rootSide?.request);
+  const stale = createStaleHost(ports.host.systemd.units);
+  const code = throughRoot(stale.code, rootSide, (request) => ({
+    find: (signal) => request("stale.find", {}, signal),
+  }));
   const rules = downgradeRules(config.settings.updates?.no_downgrade);
   const fileSystems = createFileSystems(context);
-  return createUpdatesPart({ ...context, host, operations, hookPoints, takesSnapshot, stale, rules, fileSystems });
+  return createUpdatesPart({
+    ...context,
+    host,
+    operations,
+    hookPoints,
+    takesSnapshot,
+    stale: { ...stale, code },
+    rules,
+    fileSystems,
+  });
 }
 
 export function createPackagesPart({ manager }: Pick<PackagePorts, "manager">) {
