@@ -39,7 +39,6 @@ import { builtInChecks } from "#domain/health/registry.ts";
 import { type CheckPlan, createCheckRunner } from "#domain/health/runner.ts";
 import { checksThroughRoot } from "#root/checks-through-root.ts";
 import type { RootSide } from "#root/request.ts";
-
 import { type Host, openHost } from "./host.ts";
 import { certificatePaths } from "./parts/tls.ts";
 import { untraced } from "./tracing/tracing.ts";

@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { findUnavailable } from "#domain/common/host-unavailable.ts";
 import { PluginNotRun } from "#domain/ports/plugins.ts";
-import { toWire } from "./errors.ts";
-import { maxRequestBytes, readMessages, sendMessage } from "./protocol.ts";
+import { maxRequestBytes, readMessages, sendMessage, toWire } from "./protocol.ts";
 import { createRootRequests, type RequestRoot } from "./request.ts";
 import type { RootTask } from "./tasks.ts";
 

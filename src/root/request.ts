@@ -15,9 +15,16 @@ import { createSlots, untilAborted } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errnoCode, toError } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
-import { fromWire, isWireError } from "./errors.ts";
 import { places, safeModeName } from "./places.ts";
-import { maxAnswerBytes, proceed, type RootRequest, readMessages, sendMessage } from "./protocol.ts";
+import {
+  fromWire,
+  isWireError,
+  maxAnswerBytes,
+  proceed,
+  type RootRequest,
+  readMessages,
+  sendMessage,
+} from "./protocol.ts";
 import { isRootTask, operationTask, type RootTask, type RootTaskInput, rootTasks, rootTaskTimeoutMs } from "./tasks.ts";
 import type { RootTaskOutput } from "./work.ts";
 

@@ -10,7 +10,6 @@ import { errorMessage } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { answerRequest, refuse } from "./answer.ts";
-import { toWire } from "./errors.ts";
 import { type RunOperation, runRootOperation } from "./operation.ts";
 import {
   encodeMessage,
@@ -19,6 +18,7 @@ import {
   type RootRequest,
   readMessages,
   sendMessage,
+  toWire,
 } from "./protocol.ts";
 import { createRootRecord } from "./record.ts";
 import { operationTask, RootRequestSchema } from "./tasks.ts";
