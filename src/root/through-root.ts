@@ -4,13 +4,14 @@ import type {
   Confirmation,
   FoundUnit,
   LastingVerb,
+  NamedUnit,
   UnitFileJob,
   UnitFileVerb,
   UnitJob,
   Units,
   UnitVerb,
 } from "#domain/ports/units.ts";
-import { unconfirmed } from "#domain/ports/units.ts";
+import { nameOf, unconfirmed } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createSharedRun } from "#kernel/shared-run.ts";
 import { defined } from "#kernel/values.ts";
@@ -34,30 +35,38 @@ export function unitsThroughRoot(
   units: Pick<Units, "read" | "resetFailed" | UnitVerb>,
   request: RequestRoot,
 ): Pick<Units, "resetFailed" | UnitVerb | UnitFileVerb> {
-  const toRoot = (name: string, { isConfirmed }: Confirmation) => ({ name, ...(isConfirmed && { confirm: true }) });
+  const toRoot = (unit: NamedUnit, { isConfirmed }: Confirmation) => ({
+    name: nameOf(unit),
+    ...(isConfirmed && { confirm: true }),
+  });
+  const read = (unit: NamedUnit) => (typeof unit === "string" ? units.read(unit) : Promise.resolve(unit));
   const change =
     (verb: UnitVerb): UnitJob =>
-    async (name, signal, confirmation = unconfirmed) =>
-      needsRoot(await units.read(name), confirmation)
-        ? request(`services.${verb}`, toRoot(name, confirmation), signal)
-        : units[verb](name, signal, confirmation);
+    async (given, signal, confirmation = unconfirmed) => {
+      const unit = await read(given);
+      return needsRoot(unit, confirmation)
+        ? request(`services.${verb}`, toRoot(unit, confirmation), signal)
+        : units[verb](unit, signal, confirmation);
+    };
   const changeFile =
     (verb: Exclude<UnitFileVerb, LastingVerb>): UnitFileJob =>
-    (name, confirmation = unconfirmed) =>
-      request(`services.${verb}`, toRoot(name, confirmation), never);
+    (unit, confirmation = unconfirmed) =>
+      request(`services.${verb}`, toRoot(unit, confirmation), never);
   return {
     enable: changeFile("enable"),
-    disable: (name) => request("services.disable", { name }, never),
-    mask: (name) => request("services.mask", { name }, never),
+    disable: (unit) => request("services.disable", { name: nameOf(unit) }, never),
+    mask: (unit) => request("services.mask", { name: nameOf(unit) }, never),
     unmask: changeFile("unmask"),
     start: change("start"),
     stop: change("stop"),
     restart: change("restart"),
     reload: change("reload"),
-    resetFailed: async (name, confirmation = unconfirmed) =>
-      needsRoot(await units.read(name), confirmation)
-        ? request("services.reset_failed", toRoot(name, confirmation), never)
-        : units.resetFailed(name, confirmation),
+    async resetFailed(given, confirmation = unconfirmed) {
+      const unit = await read(given);
+      return needsRoot(unit, confirmation)
+        ? request("services.reset_failed", toRoot(unit, confirmation), never)
+        : units.resetFailed(unit, confirmation);
+    },
   };
 }
 
