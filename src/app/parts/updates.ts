@@ -65,7 +65,8 @@ export function createUpdatesPart(
       const planned = context.planned();
       const ask = async (): Promise<void> => {
         planned?.requireUnchanged();
-        await check?.();
+        // What was planned by this very call a moment ago is possible.
+        if (planned === undefined) await check?.();
         await consent(kind, input, caller?.keyId ?? null);
       };
       const asked = { kind, input, ...defined({ planned: planned?.transaction }) };

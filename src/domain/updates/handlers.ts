@@ -37,7 +37,7 @@ export interface LongWork {
     kind: K,
     input: UpdateWork[K]["input"],
     context: Context,
-    /** Refuses what is impossible before it is recorded; not called for a repeated request. */
+    /** Refuses what is impossible before it is recorded; not called for a repeated request, nor for one that was planned right before. */
     check?: () => Promise<unknown>,
   ) => Promise<UpdateWork[K]["result"] | Accepted>;
 }
