@@ -28,7 +28,7 @@ export interface FixPorts {
   readonly security?: SecurityUpdater | undefined;
 }
 
-export function builtInFixes(ports: FixPorts): readonly Fix[] {
+export function builtInFixes({ security, ...ports }: FixPorts): readonly Fix[] {
   return [
     diskCleanupFix(ports),
     vacuumJournalFix(ports),
@@ -37,6 +37,6 @@ export function builtInFixes(ports: FixPorts): readonly Fix[] {
     aptFixDpkgFix(ports),
     aptFixDependenciesFix(ports),
     refreshPackageListsFix(ports),
-    ...(ports.security === undefined ? [] : [applySecurityUpdatesFix({ security: ports.security })]),
+    ...(security === undefined ? [] : [applySecurityUpdatesFix({ security })]),
   ];
 }
