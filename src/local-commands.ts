@@ -10,6 +10,7 @@ import { listHostAudit, verifyHostAudit } from "#app/audit.ts";
 import { runLocalChecks } from "#app/checks.ts";
 import { egressDropIn } from "#app/egress.ts";
 import { checkTlsFiles } from "#app/parts/tls.ts";
+import { createPluginConfirmation } from "#app/plugin-confirmation.ts";
 import { unreadableFiles } from "#app/readable-files.ts";
 import { stackHost } from "#app/stack.ts";
 import type { LocalCommands, PluginReport } from "#cli/index.ts";
@@ -18,7 +19,6 @@ import { type Fault, formatFault, SettingsFaulty } from "#config/faults.ts";
 import type { Config } from "#config/load.ts";
 import { permissionWords } from "#domain/plugins/confirmation.ts";
 import type { FoundPlugin } from "#domain/ports/plugins.ts";
-import { createPluginConfirmation } from "#root/confirm-plugin.ts";
 import { places } from "#root/places.ts";
 import { loadRootSettings, loadSettings } from "./load-settings.ts";
 

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { runOperation } from "#app/operation.ts";
+import { createRootHost } from "#app/root-host.ts";
 import { cleanIo, exitCode, ioOfProcess } from "#cli/output/output.ts";
 import type { Environment } from "#config/defaults.ts";
 import type { Config } from "#config/load.ts";
@@ -43,7 +44,10 @@ function runTask(id: string, askedBy: string | undefined, { version, environment
   return serveRequest({
     instance: id,
     user: askedBy,
-    prepare: () => prepare(loadRootSettings(environment)),
+    prepare() {
+      const config = loadRootSettings(environment);
+      return { ...prepare(config), host: createRootHost(config) };
+    },
   });
 }
 

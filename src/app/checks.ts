@@ -37,8 +37,8 @@ import { builtInFixes, type FixPorts } from "#domain/health/fixes-registry.ts";
 import { pluginCheck } from "#domain/health/plugin/plugin-check.ts";
 import { builtInChecks } from "#domain/health/registry.ts";
 import { type CheckPlan, createCheckRunner } from "#domain/health/runner.ts";
+import { checksThroughRoot } from "#root/checks-through-root.ts";
 import type { RootSide } from "#root/request.ts";
-import { healthThroughRoot } from "#root/through-root.ts";
 import { type Host, openHost } from "./host.ts";
 import { certificatePaths } from "./parts/tls.ts";
 import { untraced } from "./tracing/tracing.ts";
@@ -117,16 +117,16 @@ export function createHostChecks(parts: {
   if (rootSide === undefined) return { checks, fixes, plan };
   const idsOf = (isRoots: boolean) => plugins.filter((plugin) => plugin.isRoots === isRoots).map(({ id }) => id);
   const ownPlugins = idsOf(false);
-  const through = healthThroughRoot(
+  const through = checksThroughRoot(
     checks.filter(({ id }) => !ownPlugins.includes(id)),
-    rootSide,
+    rootSide.request,
     clock,
     idsOf(true),
   );
   return {
-    checks: checks.map((check) => through.checks.find(({ id }) => id === check.id) ?? check),
-    fixes: (given) => fixes(given).map(through.fix),
-    openElsewhere: through.openFix,
+    checks: checks.map((check) => through.find(({ id }) => id === check.id) ?? check),
+    fixes,
+    openElsewhere: rootSide.openFix,
     plan,
   };
 }

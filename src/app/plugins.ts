@@ -20,9 +20,10 @@ import {
   PluginNotRun,
   type PluginRun,
 } from "#domain/ports/plugins.ts";
+import { defined } from "#kernel/values.ts";
 import { places } from "#root/places.ts";
-import type { RequestRoot } from "#root/request.ts";
-import { sandboxThroughRoot } from "#root/through-root.ts";
+import type { RootSide } from "#root/request.ts";
+import { throughRoot } from "#root/through-root.ts";
 import type { Logger } from "#telemetry/logger.ts";
 
 const usualDirs = ["/etc/steward/plugins", "/usr/lib/steward/plugins"];
@@ -66,14 +67,14 @@ export function createHostPlugins(
     exec,
     log,
     ownUnit,
-    request,
+    rootSide,
     confirmed,
   }: {
     readonly exec: Exec;
     readonly log: Pick<Logger, "warn" | "error">;
     readonly ownUnit?: string | undefined;
-    /** Asks root to run them, where this process has no rights. */
-    readonly request?: RequestRoot | undefined;
+    /** Runs them, where this process has no rights. */
+    readonly rootSide?: Pick<RootSide, "request"> | undefined;
     /** Root's list of confirmed plugins, for a service without rights. */
     readonly confirmed?: ConfirmedPlugins | undefined;
   },
@@ -82,7 +83,7 @@ export function createHostPlugins(
     exec,
     hidden: [...new Set([stateDir, places.stateDir, places.tasksDir])],
     partOf: ownUnit,
-    ...(request && { hasSystemd: () => true }),
+    ...(rootSide && { hasSystemd: () => true }),
     onNotEnded({ plugin, unit, error, isTriedAgain }) {
       const fields = { plugin, unit, err: error };
       if (isTriedAgain) log.warn(fields, "plugin not ended at the first attempt");
@@ -91,8 +92,16 @@ export function createHostPlugins(
   });
   const own = confirmed === undefined ? sandbox : confirmedSandbox(sandbox, confirmed);
   return {
-    folders: pluginFoldersOf(settings, request !== undefined),
-    sandbox: request === undefined ? own : sandboxThroughRoot(request, sandbox.description),
+    folders: pluginFoldersOf(settings, rootSide !== undefined),
+    sandbox: throughRoot(own, rootSide, (request) => ({
+      run({ manifest: { timeoutMs, role }, path, digest, args, stdin }, signal) {
+        const call = { path, digest, timeoutMs, ...defined({ stdin }) };
+        return role.type === "command"
+          ? request("plugin.run", { ...call, args }, signal)
+          : request("plugin.call", call, signal);
+      },
+      tryStart: ({ path, digest }, signal) => request("plugin.try_start", { path, digest }, signal),
+    })),
     confirmed,
     enabled: openEnabledPlugins({
       stateDir,

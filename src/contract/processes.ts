@@ -25,7 +25,7 @@ export const processStates = [
 ] as const;
 
 /** The longest PID of a 64-bit kernel (PID_MAX_LIMIT). */
-const Pid = Type.Integer({ minimum: 1, maximum: 4_194_304, description: "Process id." });
+export const Pid = Type.Integer({ minimum: 1, maximum: 4_194_304, description: "Process id." });
 
 const cpuPercent = (of: string) =>
   Type.Number({

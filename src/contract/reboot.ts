@@ -33,17 +33,19 @@ export const CancelledReboot = Type.Object({
 });
 export type CancelledReboot = Static<typeof CancelledReboot>;
 
+export const RebootMessage = Type.String({
+  maxLength: 200,
+  pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+  default: "",
+  description: "Message for users who are logged in.",
+});
+
 export const RebootInput = Options({
   at: Type.String({
     format: "date-time",
     description: "Time of the reboot, within 30 days, RFC 3339; at once by default.",
   }),
-  message: Type.String({
-    maxLength: 200,
-    pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
-    default: "",
-    description: "Message for users who are logged in.",
-  }),
+  message: RebootMessage,
   ignore_inhibitors: Type.Boolean({
     default: false,
     description:

@@ -275,7 +275,7 @@ const SnapshotId = Type.Object({
     examples: ["20260131-120000"],
   }),
 });
-const updateTypes = ["packages", "system", "all"] as const;
+export const updateTypes = ["packages", "system", "all"] as const;
 
 /** A name of a package in the notation of every package manager; a leading dash would be an option. */
 export const packageNamePattern = "^[A-Za-z0-9][A-Za-z0-9+._:~-]*$";

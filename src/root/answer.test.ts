@@ -11,6 +11,7 @@ it("a read that hears of no end is given up some time after it", async () => {
     { id: `request-${"0".repeat(32)}`, task: "users.list", input: {} },
     {
       config: { settings: {} } as Parameters<typeof answerRequest>[1]["config"],
+      host: {} as Parameters<typeof answerRequest>[1]["host"],
       exec: () => new Promise(() => undefined),
       log: { warn: () => undefined, error: () => undefined },
       record: () => undefined,

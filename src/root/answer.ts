@@ -7,8 +7,8 @@ import { PluginUnconfirmed } from "#domain/plugins/confirmation.ts";
 import { errorSummary, toError } from "#kernel/errors.ts";
 import type { RootRequest } from "./protocol.ts";
 import type { RecordRoot } from "./record.ts";
-import { type FixFound, isRootTask, type RootTask, type RootTaskInput, rootTasks, rootTaskTimeoutMs } from "./tasks.ts";
-import { createRootWork, type DuringTask, type WorkParts } from "./work.ts";
+import { isRootTask, type RootTask, type RootTaskInput, rootTasks, rootTaskTimeoutMs } from "./tasks.ts";
+import { type RootWork, rootWork, type TaskContext } from "./work.ts";
 
 const ajv = new Ajv({ ...ownSchemas, verbose: true });
 
@@ -34,9 +34,9 @@ const hanging = (task: RootTask, signal: AbortSignal): Promise<never> =>
 const rejection = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(toError(signal.reason)), { once: true }));
 
-type Work = (during: DuringTask) => Promise<unknown>;
+type Work = (context: TaskContext) => Promise<unknown>;
 
-function admitted({ task, input }: RootRequest, parts: WorkParts): { readonly task: RootTask; readonly work: Work } {
+function admitted({ task, input }: RootRequest): { readonly task: RootTask; readonly work: Work } {
   if (!isRootTask(task)) return refuse("it is not on the list");
   const workFor = <T extends RootTask>(name: T): Work => {
     const isInput = ajv.compile<RootTaskInput<T>>(rootTasks[name].input);
@@ -44,7 +44,8 @@ function admitted({ task, input }: RootRequest, parts: WorkParts): { readonly ta
       const faults = (isInput.errors ?? []).map((error) => `input${error.instancePath} ${describeSchemaFault(error)}`);
       throw new DomainError("VALIDATION_ERROR", `cannot do ${name}: ${faults.join(", ")}`);
     }
-    return (during) => createRootWork(parts)[name](input, during);
+    const work: RootWork = rootWork;
+    return (context) => work[name](input, context);
   };
   return { task, work: workFor(task) };
 }
@@ -52,18 +53,14 @@ function admitted({ task, input }: RootRequest, parts: WorkParts): { readonly ta
 /** What changes the host is in root's own record: the service's may not be trusted. */
 export async function answerRequest(
   request: RootRequest,
-  ports: WorkParts & {
-    readonly record: RecordRoot;
-    readonly cancelled: AbortSignal;
-    readonly announce: (found: FixFound) => Promise<void>;
-  },
+  ports: Omit<TaskContext, "signal"> & { readonly record: RecordRoot; readonly cancelled: AbortSignal },
 ): Promise<unknown> {
   const { record, cancelled } = ports;
   const { id, task: name, input } = request;
   const refused = (error: unknown): void => record({ id, request: name, phase: "refused", error: errorSummary(error) });
   let found: ReturnType<typeof admitted>;
   try {
-    found = admitted(request, ports);
+    found = admitted(request);
   } catch (error) {
     refused(error);
     throw error;
@@ -76,14 +73,14 @@ export async function answerRequest(
   };
   if (rootTasks[task].effect === "write" && task !== "fix") begin();
   const signal = AbortSignal.any([cancelled, AbortSignal.timeout(rootTaskTimeoutMs(task))]);
-  const announce = async (given: FixFound): Promise<void> => {
+  const announce: TaskContext["announce"] = async (given): Promise<void> => {
     const proceeds = ports.announce(given);
     if ((given.plan?.steps.length ?? 0) === 0) return;
     await Promise.race([proceeds, rejection(signal)]);
     begin();
   };
   try {
-    const working = work({ signal, announce });
+    const working = work({ ...ports, signal, announce });
     const output = await (rootTasks[task].effect === "write"
       ? working
       : Promise.race([working, hanging(task, signal)]));

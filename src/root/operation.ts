@@ -5,8 +5,6 @@ import { openForeignFolder } from "#adapters/operations/foreign-folder.ts";
 import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { isAlive } from "#adapters/operations/process.ts";
 import { openConfirmedPlugins, readEnabledPlugins } from "#adapters/plugins/index.ts";
-import { runOperation } from "#app/operation.ts";
-import type { Config } from "#config/load.ts";
 import { isUnsuccessful } from "#contract/operation-entry.ts";
 import { ownSchemas } from "#contract/schema.ts";
 import { DomainError } from "#domain/common/error.ts";
@@ -14,7 +12,7 @@ import { isFinished, stateOf } from "#domain/operations/state.ts";
 import type { TaskOutcome } from "#domain/operations/task.ts";
 import { rootSide } from "#domain/operations/two-sided.ts";
 import type { OperationSpec, OperationStore } from "#domain/ports/operations.ts";
-import type { EnabledPlugins } from "#domain/ports/plugins.ts";
+import type { ConfirmedPlugins, EnabledPlugins } from "#domain/ports/plugins.ts";
 import { errorSummary } from "#kernel/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { places, safeModeName } from "./places.ts";
@@ -86,6 +84,20 @@ function isServiceInSafeMode(uid: number): boolean {
   }
 }
 
+export type RunOperation = (
+  id: string,
+  parts: {
+    readonly version: string;
+    readonly log: Logger;
+    readonly isSafeMode: boolean;
+    readonly store: OperationStore;
+    readonly around: Around;
+    readonly enabled: EnabledPlugins;
+    readonly confirmed: ConfirmedPlugins;
+    readonly pluginUser: { readonly uid: number; readonly gid: number };
+  },
+) => Promise<TaskOutcome>;
+
 type Around = (kind: string, input: unknown, work: () => Promise<unknown>) => Promise<unknown>;
 
 /** Does an operation, each attempt of which is in root's record, and so is that there was nothing to do. */
@@ -120,8 +132,8 @@ async function runRecorded(
 /** Read from the service's record, checked against the closed list. The end of the service does not end it. */
 export function runRootOperation(
   id: string,
-  config: Config,
   ports: {
+    readonly run: RunOperation;
     readonly uid: number;
     readonly gid: number;
     readonly version: string;
@@ -135,7 +147,7 @@ export function runRootOperation(
     const own = openSharedOperationStore({ stateDir: places.tasksDir });
     const asked = readAskedOperations({ stateDir: places.stateDir, uid, isAllowed });
     try {
-      return await runOperation(id, config, {
+      return await ports.run(id, {
         version,
         log,
         isSafeMode: ports.isSafeMode || isServiceInSafeMode(uid),

@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { findUnavailable } from "#domain/common/host-unavailable.ts";
 import { PluginNotRun } from "#domain/ports/plugins.ts";
-import { toWire } from "./errors.ts";
-import { maxRequestBytes, readMessages, sendMessage } from "./protocol.ts";
+import { maxRequestBytes, readMessages, sendMessage, toWire } from "./protocol.ts";
 import { createRootRequests, type RequestRoot } from "./request.ts";
 import type { RootTask } from "./tasks.ts";
 
@@ -162,7 +161,7 @@ it("reads that root does not finish are given up by their callers, and hold up n
   await request("packages.refresh", {}, never);
   // A hook and a plan of a change are no change themselves.
   await request("plugin.call", call, never);
-  await request("packages.simulate", { request: { type: "all", isSecurityOnly: false } }, never);
+  await request("packages.simulate", { type: "all", isSecurityOnly: false }, never);
   // Not more of them than that wait on root's side, however many ask.
   expect(hanging).toHaveLength(4);
   for (const end of hanging) end();

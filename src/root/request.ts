@@ -7,6 +7,7 @@ import { isAlive } from "#adapters/operations/process.ts";
 import { maxConcurrentChecks } from "#contract/limits.ts";
 import { logRootRequest } from "#domain/audit/entry.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
+import type { FixFound, OpenFix } from "#domain/health/fix.ts";
 import { serviceSide } from "#domain/operations/two-sided.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import type { OperationStore, TaskLauncher } from "#domain/ports/operations.ts";
@@ -14,19 +15,18 @@ import { createSlots, untilAborted } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errnoCode, toError } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
-import { fromWire, isWireError } from "./errors.ts";
 import { places, safeModeName } from "./places.ts";
-import { maxAnswerBytes, proceed, type RootRequest, readMessages, sendMessage } from "./protocol.ts";
 import {
-  type FixFound,
-  isRootTask,
-  operationTask,
-  type RootTask,
-  type RootTaskInput,
-  type RootTaskOutput,
-  rootTasks,
-  rootTaskTimeoutMs,
-} from "./tasks.ts";
+  fromWire,
+  isWireError,
+  maxAnswerBytes,
+  proceed,
+  type RootRequest,
+  readMessages,
+  sendMessage,
+} from "./protocol.ts";
+import { isRootTask, operationTask, type RootTask, type RootTaskInput, rootTasks, rootTaskTimeoutMs } from "./tasks.ts";
+import type { RootTaskOutput } from "./work.ts";
 
 /** Requests one task from root. @throws what was thrown on root's side; HostUnavailable when there is no answer. */
 export type RequestRoot = <T extends RootTask>(
@@ -35,17 +35,11 @@ export type RequestRoot = <T extends RootTask>(
   signal: AbortSignal,
 ) => Promise<RootTaskOutput<T>>;
 
-export interface RootFix extends FixFound {
-  readonly proceed: (signal: AbortSignal) => Promise<RootTaskOutput<"fix">>;
-  /** Ends it, done or not, and resolves when root's process has ended. */
-  readonly close: () => Promise<void>;
-}
-
 export interface RootSide {
   readonly store: OperationStore;
   readonly launcher: TaskLauncher;
   readonly request: RequestRoot;
-  readonly openFix: (checkId: string, signal: AbortSignal) => Promise<RootFix>;
+  readonly openFix: (checkId: string, signal: AbortSignal) => Promise<OpenFix>;
 }
 
 /**
@@ -199,8 +193,8 @@ export function createRootRequests({
     });
   };
 
-  const openFix = async (checkId: string, signal: AbortSignal): Promise<RootFix> => {
-    const opened = Promise.withResolvers<RootFix>();
+  const openFix = async (checkId: string, signal: AbortSignal): Promise<OpenFix> => {
+    const opened = Promise.withResolvers<OpenFix>();
     // The slot is held until it is closed.
     const whole = fixInTurn(async () => {
       signal.throwIfAborted();

@@ -10,8 +10,7 @@ import { errorMessage } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { answerRequest, refuse } from "./answer.ts";
-import { toWire } from "./errors.ts";
-import { runRootOperation } from "./operation.ts";
+import { type RunOperation, runRootOperation } from "./operation.ts";
 import {
   encodeMessage,
   maxAnswerBytes,
@@ -19,9 +18,11 @@ import {
   type RootRequest,
   readMessages,
   sendMessage,
+  toWire,
 } from "./protocol.ts";
 import { createRootRecord } from "./record.ts";
 import { operationTask, RootRequestSchema } from "./tasks.ts";
+import type { RootHost } from "./work.ts";
 
 const requestMs = 10_000;
 const readMs = 30_000;
@@ -97,6 +98,7 @@ async function finish(connection: Socket, message: unknown): Promise<void> {
 
 interface Prepared {
   readonly config: Config;
+  readonly host: RootHost & { readonly runOperation: RunOperation };
   readonly options: { readonly version: string; readonly log: Logger; readonly isSafeMode: boolean };
   readonly writeRecord: (line: string) => void;
 }
@@ -109,7 +111,7 @@ async function serveConnection(
   const uid = await numberOf(user, "-u");
   // Who sends what cannot be read is to hear why.
   const messages = readMessages(connection.iterator({ destroyOnReturn: false }), maxRequestBytes);
-  const { config, options, writeRecord } = prepare();
+  const { config, host, options, writeRecord } = prepare();
   const record = createRootRecord({ write: writeRecord, clock: systemClock });
   let request: RootRequest | undefined;
   try {
@@ -122,11 +124,12 @@ async function serveConnection(
   if (request === undefined) return record({ id: instance, request: "", phase: "left" });
   if (request.task === operationTask) {
     const gid = await numberOf(user, "-g");
-    return runRootOperation(request.id, config, { ...options, record, uid, gid });
+    return runRootOperation(request.id, { ...options, run: host.runOperation, record, uid, gid });
   }
   const { cancelled, proceed } = listen(messages);
   return answerRequest(request, {
     config,
+    host,
     exec,
     log: options.log,
     record,

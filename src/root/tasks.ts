@@ -1,33 +1,17 @@
 import { type Static, type TSchema, Type } from "typebox";
-import { checkStatuses, type FixStepReport } from "#contract/checks.ts";
-import {
-  hostnamePattern,
-  longestHostname,
-  longestPrettyHostname,
-  prettyPattern,
-  timezonePattern,
-} from "#contract/host-settings.ts";
-import { processSignals } from "#contract/processes.ts";
+import { checkStatuses } from "#contract/checks.ts";
+import { HostnameInput, HostTimeInput } from "#contract/host-settings.ts";
+import { Pid, SignalInput } from "#contract/processes.ts";
+import { RebootMessage } from "#contract/reboot.ts";
 import { Choice, Strict } from "#contract/schema.ts";
-import { etcScopes, packageNamePattern } from "#contract/updates.ts";
-import type { Outcome } from "#domain/health/check.ts";
-import type { FixPlan, FixStep } from "#domain/health/fix.ts";
-import type { AccountList, Found, LoginSession } from "#domain/ports/accounts.ts";
-import type {
-  PackageManager,
-  PackageVersion,
-  SystemRelease,
-  TransactionPlan,
-  TransactionResult,
-} from "#domain/ports/packages.ts";
-import type { PluginEnd } from "#domain/ports/plugins.ts";
-import type { DeletedFiles } from "#domain/ports/processes.ts";
-import type { RebootSchedule } from "#domain/ports/reboots.ts";
-import type { FileComparison, SnapshotBackend } from "#domain/ports/snapshots.ts";
-import type { UnitFileChange } from "#domain/ports/units.ts";
-import type { StaleProcesses } from "#domain/ports/updates.ts";
+import { ServiceInput } from "#contract/system.ts";
+import { packageNamePattern, RollbackInput, updateTypes } from "#contract/updates.ts";
+import type { UpdateKind } from "#domain/updates/verbs.ts";
 
-/** The closed list of what a service without rights may request. Inputs are validated; answers are believed. */
+/*
+ * The closed list of what a service without rights may request, and the only one: `work.ts` has a function for each row, and what root
+ * answers is what that returns. Inputs are validated; answers are believed.
+ */
 
 const Name = Type.String({ pattern: "^[a-z][a-z0-9_]{0,63}$" });
 const SnapshotId = Type.String({ pattern: "^[0-9]{8}-[0-9]{6}$" });
@@ -41,7 +25,7 @@ const Nothing = Strict({});
 const plainText = "^[^\\u0000]*$";
 
 const UpdateRequest = Strict({
-  type: Type.Unsafe<"packages" | "system" | "all">({ type: "string", enum: ["packages", "system", "all"] }),
+  type: Choice(updateTypes),
   isSecurityOnly: Type.Boolean(),
   names: Type.Optional(PackageNames),
 });
@@ -67,25 +51,22 @@ export const rootOperations = {
   }),
   "updates.rollback": Strict({
     snapshotId: SnapshotId,
-    etc: Type.Optional(Choice(etcScopes)),
-    allowDowngrade: Type.Optional(PackageNames),
-    partial: Type.Optional(Type.Boolean()),
+    etc: RollbackInput.properties.etc,
+    allowDowngrade: RollbackInput.properties.allow_downgrade,
+    partial: RollbackInput.properties.partial,
   }),
   "snapshots.create": Strict({ description: Type.String({ maxLength: 10_000, pattern: plainText }) }),
   "snapshots.delete": Strict({ snapshotId: SnapshotId }),
   /** Which services those are, root finds out. */
   "updates.restart_stale": Nothing,
-} as const;
+} as const satisfies Readonly<Record<UpdateKind, TSchema>>;
 
 const ServiceName = Type.String({
   pattern: String.raw`^[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]*\.service$`,
   maxLength: 255,
 });
-const ServiceRequest = Strict({
-  name: ServiceName,
-  /** Permits what the policy of root's settings refuses without it, and nothing else. */
-  confirm: Type.Optional(Type.Boolean()),
-});
+/** `confirm` permits what the policy of root's settings refuses without it, and nothing else. */
+const ServiceRequest = Strict({ name: ServiceName, ...ServiceInput.properties });
 /** Checks that need root where the sandbox of the service, or the mode of a folder, hides a file system of the host. */
 export const fileSystemCheckIds = ["disk_space", "inode_usage", "read_only_filesystems"] as const;
 /** Besides, checks that always need it: host keys, the packet filter. */
@@ -100,7 +81,6 @@ export const separateRootCheckIds = [
   "backup_age",
 ] as const;
 export const rootCheckIds = [...cheapRootCheckIds, ...separateRootCheckIds] as const;
-const RootCheckId = Type.Unsafe<(typeof rootCheckIds)[number]>({ type: "string", enum: [...rootCheckIds] });
 /** What the service remembers of the last run of a check. It decides only near a threshold. */
 const PreviousGrades = Strict({
   status: Choice(checkStatuses),
@@ -141,7 +121,7 @@ export const rootTasks = {
   "checks.run": {
     effect: "read",
     input: Strict({
-      check_ids: Type.Array(RootCheckId, { maxItems: rootCheckIds.length }),
+      check_ids: Type.Array(Choice(rootCheckIds), { maxItems: rootCheckIds.length }),
       previous: Type.Optional(Type.Record(Name, PreviousGrades, { additionalProperties: false, maxProperties: 64 })),
     }),
   },
@@ -163,9 +143,9 @@ export const rootTasks = {
   "processes.signal": {
     effect: "write",
     input: Strict({
-      pid: Type.Integer({ minimum: 1, maximum: 4_194_304 }),
+      pid: Pid,
       start_ticks: Type.Integer({ minimum: 0 }),
-      signal: Choice(processSignals),
+      signal: SignalInput.properties.signal,
     }),
   },
   /** Users of processes, which are hidden from a service in a user namespace of its own. */
@@ -187,12 +167,12 @@ export const rootTasks = {
   /** Of a package manager that tells root alone what it would do. */
   "packages.simulate": {
     effect: "run",
-    input: Strict({ request: UpdateRequest }),
+    input: UpdateRequest,
     timeoutMs: 5 * minuteMs,
   },
   "packages.plan_change": {
     effect: "run",
-    input: Strict({ request: ChangeRequest }),
+    input: ChangeRequest,
     timeoutMs: 5 * minuteMs,
   },
   /** Of an image-based system, whose tool answers root alone. */
@@ -205,7 +185,7 @@ export const rootTasks = {
     effect: "write",
     input: Strict({
       at: Type.Integer({ minimum: 0 }),
-      message: Type.String({ maxLength: 200, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$" }),
+      message: RebootMessage,
       ignoresInhibitors: Type.Boolean(),
     }),
   },
@@ -213,20 +193,8 @@ export const rootTasks = {
   /** Users with the state of their passwords and the fingerprints of their keys, and nothing else of either. */
   "users.list": { effect: "read", input: Nothing },
   "users.sessions": { effect: "read", input: Nothing },
-  "host.set_time": {
-    effect: "write",
-    input: Strict({
-      timezone: Type.Optional(Type.String({ pattern: timezonePattern, maxLength: 100 })),
-      ntp: Type.Optional(Type.Boolean()),
-    }),
-  },
-  "host.set_hostname": {
-    effect: "write",
-    input: Strict({
-      hostname: Type.Optional(Type.String({ pattern: hostnamePattern, maxLength: longestHostname })),
-      pretty: Type.Optional(Type.String({ pattern: prettyPattern, maxLength: longestPrettyHostname })),
-    }),
-  },
+  "host.set_time": { effect: "write", input: HostTimeInput },
+  "host.set_hostname": { effect: "write", input: HostnameInput },
   "snapshots.list": { effect: "read", input: Nothing },
   "snapshots.diff": { effect: "read", input: SnapshotRequest, timeoutMs: 15 * minuteMs },
   "snapshots.compare_file": { effect: "read", input: SnapshotFileRequest },
@@ -253,60 +221,6 @@ export const rootTasks = {
   },
 } as const satisfies Readonly<Record<string, RootTaskRow>>;
 
-/** A plan as it is sent: what its steps do stays with root. */
-export type SentPlan = FixPlan<Pick<FixStep, "action">>;
-
-export interface FixFound {
-  readonly found: Outcome;
-  /** Undefined where there is nothing to fix, or its fix is the service's own. */
-  readonly plan?: SentPlan;
-}
-
-interface ChangedFiles {
-  readonly changes: readonly UnitFileChange[];
-}
-
-interface Outputs {
-  "checks.run": { readonly outcomes: Readonly<Record<string, Outcome>> };
-  "monitoring.run": { readonly outcome: Outcome };
-  fix: { readonly steps: readonly FixStepReport[]; readonly after: Outcome };
-  "services.restart": { readonly jobResult: string };
-  "services.start": { readonly jobResult: string };
-  "services.stop": { readonly jobResult: string };
-  "services.reload": { readonly jobResult: string };
-  "services.enable": ChangedFiles;
-  "services.disable": ChangedFiles;
-  "services.mask": ChangedFiles;
-  "services.unmask": ChangedFiles;
-  "processes.owners": {
-    /** Process ids and their start in clock ticks, by the number of the user; without those of root. */
-    readonly owners: Readonly<Record<string, readonly (readonly [pid: number, startTicks: number])[]>>;
-  };
-  "processes.io": {
-    /** Without threads of the kernel. */
-    readonly io: readonly (readonly [pid: number, startTicks: number, readBytes: number, writtenBytes: number])[];
-  };
-  "processes.deleted_files": {
-    /** Of processes that have any. */
-    readonly files: readonly (readonly [pid: number, startTicks: number, files: DeletedFiles])[];
-  };
-  "packages.hold": TransactionResult;
-  "packages.restart_needs": Awaited<ReturnType<PackageManager["restartNeeds"]>>;
-  "packages.simulate": TransactionPlan;
-  "packages.plan_change": TransactionPlan;
-  "packages.release": { readonly release?: SystemRelease };
-  "users.list": AccountList;
-  "users.sessions": { readonly sessions: Found<LoginSession> };
-  "stale.find": StaleProcesses;
-  "reboot.state": RebootSchedule;
-  "snapshots.list": { readonly snapshots: Awaited<ReturnType<SnapshotBackend["list"]>> };
-  "snapshots.lacking": { readonly lacks: readonly PackageVersion[] };
-  "snapshots.diff": Awaited<ReturnType<SnapshotBackend["diff"]>>;
-  "snapshots.compare_file": { readonly comparison?: FileComparison };
-  "plugin.run": PluginEnd;
-  "plugin.call": PluginEnd;
-}
-
 /** Beside the tasks: has root do the operation whose id the request has, which goes on without the service. */
 export const operationTask = "operation.run";
 
@@ -317,8 +231,13 @@ export const RootRequestSchema = Strict({
 });
 
 export type RootTask = keyof typeof rootTasks;
-export type RootTaskInput<T extends RootTask> = Static<(typeof rootTasks)[T]["input"]>;
-export type RootTaskOutput<T extends RootTask> = T extends keyof Outputs ? Outputs[T] : Readonly<Record<never, never>>;
+
+type Received<T> = T extends readonly (infer Member)[]
+  ? readonly Received<Member>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Received<T[K]> }
+    : T;
+export type RootTaskInput<T extends RootTask> = Received<Static<(typeof rootTasks)[T]["input"]>>;
 
 export const rootTaskTimeoutMs = (task: RootTask): number => {
   const { timeoutMs = 2 * minuteMs }: RootTaskRow = rootTasks[task];

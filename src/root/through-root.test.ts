@@ -5,9 +5,10 @@ import { FileSystemsUnseen } from "#domain/ports/storage.ts";
 import { createFakeClock } from "../../test/fakes/clock.ts";
 import { createFakePackageManager } from "../../test/fakes/package-manager.ts";
 import { createFakeProcesses, fakeProcess } from "../../test/fakes/processes.ts";
-import { processesThroughRoot } from "./host-through-root.ts";
-import type { RequestRoot, RootFix } from "./request.ts";
-import { healthThroughRoot, managerThroughRoot } from "./through-root.ts";
+import { checksThroughRoot } from "./checks-through-root.ts";
+import { processesThroughRoot } from "./processes-through-root.ts";
+import type { RequestRoot } from "./request.ts";
+import { managerThroughRoot } from "./through-root.ts";
 
 const never = new AbortController().signal;
 const settings = { ignore: [] };
@@ -35,7 +36,7 @@ function asker(answers: Readonly<Record<string, unknown>>) {
     // The test says what root answers.
     return answers[name] as never;
   };
-  return { request, asked, root: { request, openFix: () => Promise.reject<RootFix>(new Error("not here")) } };
+  return { request, asked };
 }
 
 const outcome = (message: string): Outcome => ({ status: "warn", message, details: {} });
@@ -43,8 +44,8 @@ const outcomes = { disk_space: outcome("disk"), firewall: outcome("fire") };
 
 it("checks through root are one request when asked for together, and another one later", async () => {
   const clock = createFakeClock();
-  const { asked, root } = asker({ "checks.run": { outcomes } });
-  const { checks } = healthThroughRoot([check("memory"), hidden("disk_space"), check("firewall")], root, clock);
+  const { asked, request } = asker({ "checks.run": { outcomes } });
+  const checks = checksThroughRoot([check("memory"), hidden("disk_space"), check("firewall")], request, clock);
   const [memory, disk, fire] = checks;
   const run = async (each: Check | undefined) => each?.run(settings, never, clock.monotonicMs());
   expect(await Promise.all([memory, disk, fire].map(run))).toEqual([here, outcomes.disk_space, outcomes.firewall]);
@@ -61,8 +62,8 @@ it("checks through root are one request when asked for together, and another one
 it("checks through root hand over their previous grades, in a request of their own after a start", async () => {
   const held = { ...outcome("near"), graded: { "/srv": "warn" } } as const;
   const clock = createFakeClock();
-  const { asked, root } = asker({ "checks.run": { outcomes: { disk_space: held, inode_usage: here } } });
-  const { checks } = healthThroughRoot([hidden("disk_space"), hidden("inode_usage")], root, clock);
+  const { asked, request } = asker({ "checks.run": { outcomes: { disk_space: held, inode_usage: here } } });
+  const checks = checksThroughRoot([hidden("disk_space"), hidden("inode_usage")], request, clock);
   const run = (at: number, previous?: PreviousGrades) =>
     checks[at]?.run({ ...settings, ...(previous && { previous }) }, never, clock.monotonicMs());
   const ids = ["disk_space", "inode_usage"];
@@ -125,7 +126,7 @@ it("deleted files through root are those of the same process, none where root na
     [8, 800, others],
     [9, 901, others],
   ];
-  const { request } = asker({ "processes.deleted_files": { files } });
+  const { request } = asker({ "processes.deleted_files": files });
   expect([...(await processesThroughRoot(processes, request, clock).deletedFiles(all))]).toEqual([
     [7, own],
     [8, others],
@@ -150,8 +151,8 @@ it("process I/O through root is cached for seconds, and partial without root", a
     [8, 800, 3, 4],
     [9, 901, 6, 6],
   ];
-  const { request, asked } = asker({ "processes.io": { io } });
-  const through = processesThroughRoot(processes, request, clock);
+  const { request, asked } = asker({ "processes.io": io });
+  const through = { ...processes, ...processesThroughRoot(processes, request, clock) };
   const found = [
     [7, { readBytes: 1, writtenBytes: 2 }],
     [8, { readBytes: 3, writtenBytes: 4 }],

@@ -12,22 +12,21 @@ import { createProcesses, readAllDeletedFiles, readAllIo, readOwners } from "#ad
 import { createSshServer } from "#adapters/sshd/index.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
 import { createTimeSettings } from "#adapters/timedate/settings.ts";
-import { openPackageManager } from "#app/host.ts";
-import { pluginFoldersOf } from "#app/plugins.ts";
-import { createHostUpdates } from "#app/updates.ts";
 import { pluginSettings } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
 import { isUnhealthy } from "#contract/checks.ts";
 import type { PluginType } from "#contract/plugins.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { Check, Outcome, PreviousGrades } from "#domain/health/check.ts";
-import { type Fix, type FixPlan, fixIdOf } from "#domain/health/fix.ts";
+import { type Fix, type FixFound, type FixPlan, fixIdOf } from "#domain/health/fix.ts";
 import { carryOutSteps } from "#domain/health/fix-result.ts";
+import type { FixPorts } from "#domain/health/fixes-registry.ts";
 import { runCheckOnce } from "#domain/health/report.ts";
+import type { CheckPlan } from "#domain/health/runner.ts";
 import { confirmedSandbox } from "#domain/plugins/confirmation.ts";
 import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { noProgress } from "#domain/ports/packages.ts";
-import { type PluginEnd, PluginNotRun } from "#domain/ports/plugins.ts";
+import { type PluginEnd, type PluginFolders, PluginNotRun } from "#domain/ports/plugins.ts";
 import { ProcessGone } from "#domain/ports/processes.ts";
 import type { HostUpdates } from "#domain/ports/snapshots.ts";
 import { refusalOf, type UnitFileVerb, UnitProtected, type Units, type UnitVerb } from "#domain/ports/units.ts";
@@ -37,107 +36,106 @@ import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { defined } from "#kernel/values.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import { withRootHealth } from "./health.ts";
 import { requireAlone } from "./operation.ts";
 import { places, serviceUnit } from "./places.ts";
-import type { FixFound, RootTask, RootTaskInput, RootTaskOutput } from "./tasks.ts";
-import { fixesOfService } from "./through-root.ts";
+import type { RootTask, RootTaskInput } from "./tasks.ts";
 
-export interface WorkParts {
-  readonly config: Config;
-  readonly exec: Exec;
-  readonly log: Pick<Logger, "warn" | "error">;
+/** What the work of root's side is done on, put together by the program when a task needs it. */
+export interface RootHost {
+  /** Undefined without a package manager that is supported. */
+  readonly updates: () => HostUpdates | undefined;
+  readonly pluginFolders: () => PluginFolders;
+  readonly withChecks: <T>(use: (checks: RootChecks) => Promise<T>) => Promise<T>;
 }
 
-export interface DuringTask {
+export interface RootChecks {
+  readonly checks: readonly Check[];
+  readonly fixes: (parts: Pick<FixPorts, "security">) => readonly Fix[];
+  readonly plan: CheckPlan;
+}
+
+export interface TaskContext {
+  readonly config: Config;
+  readonly host: RootHost;
+  readonly exec: Exec;
+  readonly log: Pick<Logger, "warn" | "error">;
   readonly signal: AbortSignal;
+  /** Sends what a fix has found and planned; resolves when the service has authorized it. */
   readonly announce: (found: FixFound) => Promise<void>;
 }
 
-type Work<T extends RootTask> = (input: RootTaskInput<T>, during: DuringTask) => Promise<RootTaskOutput<T>>;
 type WorkOf<Name extends string> = {
-  readonly [T in RootTask as T extends Name | `${Name}.${string}` ? T : never]: Work<T>;
+  readonly [T in RootTask as T extends Name | `${Name}.${string}` ? T : never]: (
+    input: RootTaskInput<T>,
+    context: TaskContext,
+  ) => Promise<unknown>;
 };
-export type RootWork = { readonly [T in RootTask]: Work<T> };
 
 const notFound = (what: string): DomainError => new DomainError("NOT_FOUND", `cannot find ${what}`);
 
-type UseHealth<T> = Parameters<typeof withRootHealth<T>>[1];
+const runOnce = (
+  { checks, plan }: RootChecks,
+  id: string,
+  signal: AbortSignal,
+  previous?: PreviousGrades,
+): Promise<Outcome | undefined> => runCheckOnce({ checks, settings: plan, clock: systemClock }, id, signal, previous);
 
-/** Of the fixes that are requested here none installs security updates: that is an operation. */
-const byOperation = (): Promise<never> => Promise.reject(new Error("security updates are installed in an operation"));
-
-function healthWork(parts: WorkParts): WorkOf<"checks" | "monitoring" | "fix"> {
-  type Health = Parameters<UseHealth<unknown>>[0];
-  const fixFor = ({ fixes }: Health, check: Check, found: Outcome): Fix | undefined => {
-    const fixId = isUnhealthy(found) ? fixIdOf(check, found) : undefined;
-    if (fixId === undefined || fixesOfService.includes(fixId)) return undefined;
-    return fixes({ security: { plan: byOperation, apply: byOperation } }).find(({ id }) => id === fixId);
-  };
-  const runOnce = (
-    health: Health,
-    id: string,
-    signal: AbortSignal,
-    previous?: PreviousGrades,
-  ): Promise<Outcome | undefined> =>
-    runCheckOnce({ checks: health.checks, settings: health.plan, clock: systemClock }, id, signal, previous);
-  /** A plan that cannot be made has no steps, and says nothing of whether the fix can do anything. */
-  const planFor = async (
-    fix: Fix,
-    found: Outcome,
-    signal: AbortSignal,
-  ): Promise<{ plan: FixPlan; canFix: boolean }> => {
-    try {
-      const plan = await fix.plan(found, signal);
-      return { plan, canFix: fix.mayFindNothing !== true || plan.steps.length > 0 };
-    } catch (error) {
-      return { plan: { steps: [], reason: errorMessage(error) }, canFix: true };
-    }
-  };
-  const inspect = async (health: Health, id: string, signal: AbortSignal) => {
-    const check = health.checks.find((each) => each.id === id);
-    const found = await runOnce(health, id, signal);
-    if (check?.fixes === undefined || found === undefined) throw notFound(`a check ${id} that has a fix`);
-    const fix = fixFor(health, check, found);
-    if (fix === undefined) return { found };
-    const { plan, canFix } = await planFor(fix, found, signal);
-    return { found: { ...found, canFix }, fix, plan };
-  };
-
-  return {
-    "checks.run": ({ check_ids: ids, previous = {} }, { signal }) =>
-      withRootHealth(parts.config, async (health) => {
-        const outcomes: Record<string, Outcome> = {};
-        // A plugin in the place of a check is not root's because the check is.
-        const plugins = pluginSettings(parts.config.settings).map(({ id }) => id);
-        for (const id of ids.filter((each) => !plugins.includes(each))) {
-          const outcome = await runOnce(health, id, signal, previous[id]);
-          if (outcome !== undefined) outcomes[id] = outcome;
-        }
-        return { outcomes };
-      }),
-    async "monitoring.run"({ check_id: id }, { signal }) {
-      const isRoots = pluginSettings(parts.config.settings).some((plugin) => plugin.id === id && plugin.isRoots);
-      const outcome = isRoots ? await withRootHealth(parts.config, (health) => runOnce(health, id, signal)) : undefined;
-      if (outcome === undefined) throw notFound(`the monitoring plugin ${id} among those that run as root`);
-      return { outcome };
-    },
-    fix: ({ check_id: id }, { signal, announce }) =>
-      withRootHealth(parts.config, async (health) => {
-        const { found, fix, plan } = await inspect(health, id, signal);
-        if (plan === undefined) {
-          await announce({ found });
-          return { steps: [], after: found };
-        }
-        const { steps, ...rest } = plan;
-        await announce({ found, plan: { ...rest, steps: steps.map(({ action }) => ({ action })) } });
-        if (steps.length === 0) throw new Error(plan.reason ?? "there is nothing to do");
-        const reports = await carryOutSteps(fix, plan, { signal }, systemClock);
-        const { found: after } = await inspect(health, id, signal);
-        return { steps: reports, after };
-      }),
-  };
+/** A plan that cannot be made has no steps, and says nothing of whether the fix can do anything. */
+async function planFix(fix: Fix, found: Outcome, signal: AbortSignal): Promise<{ plan: FixPlan; canFix: boolean }> {
+  try {
+    const plan = await fix.plan(found, signal);
+    return { plan, canFix: fix.mayFindNothing !== true || plan.steps.length > 0 };
+  } catch (error) {
+    return { plan: { steps: [], reason: errorMessage(error) }, canFix: true };
+  }
 }
+
+/** Runs a check, and plans the fix for what it finds, where root has it. */
+async function inspect(host: RootChecks, id: string, signal: AbortSignal) {
+  const check = host.checks.find((each) => each.id === id);
+  const found = await runOnce(host, id, signal);
+  if (check?.fixes === undefined || found === undefined) throw notFound(`a check ${id} that has a fix`);
+  const fixId = isUnhealthy(found) ? fixIdOf(check, found) : undefined;
+  const fix = host.fixes({}).find((each) => each.id === fixId);
+  if (fix === undefined) return { found };
+  const { plan, canFix } = await planFix(fix, found, signal);
+  const judged: Outcome = { ...found, canFix };
+  return { found: judged, fix, plan };
+}
+
+const checkWork = {
+  "checks.run": ({ check_ids: ids, previous = {} }, { config, host, signal }) =>
+    host.withChecks(async (checks) => {
+      const outcomes: Record<string, Outcome> = {};
+      // A plugin in the place of a check is not root's because the check is.
+      const plugins = pluginSettings(config.settings).map(({ id }) => id);
+      for (const id of ids.filter((each) => !plugins.includes(each))) {
+        const outcome = await runOnce(checks, id, signal, previous[id]);
+        if (outcome !== undefined) outcomes[id] = outcome;
+      }
+      return { outcomes };
+    }),
+  async "monitoring.run"({ check_id: id }, { config, host, signal }) {
+    const isRoots = pluginSettings(config.settings).some((plugin) => plugin.id === id && plugin.isRoots);
+    const outcome = isRoots ? await host.withChecks((checks) => runOnce(checks, id, signal)) : undefined;
+    if (outcome === undefined) throw notFound(`the monitoring plugin ${id} among those that run as root`);
+    return { outcome };
+  },
+  fix: ({ check_id: id }, { host, signal, announce }) =>
+    host.withChecks(async (checks) => {
+      const { found, fix, plan } = await inspect(checks, id, signal);
+      if (plan === undefined) {
+        await announce({ found });
+        return { steps: [], after: found };
+      }
+      const { steps, ...rest } = plan;
+      await announce({ found, plan: { ...rest, steps: steps.map(({ action }) => ({ action })) } });
+      if (steps.length === 0) throw new Error(plan.reason ?? "there is nothing to do");
+      const reports = await carryOutSteps(fix, plan, { signal }, systemClock);
+      const { found: after } = await inspect(checks, id, signal);
+      return { steps: reports, after };
+    }),
+} satisfies WorkOf<"checks" | "monitoring" | "fix">;
 
 async function withUnits<T>({ settings }: Config, use: (units: Units) => Promise<T>): Promise<T> {
   const policy = createServicePolicy(settings.services);
@@ -145,146 +143,117 @@ async function withUnits<T>({ settings }: Config, use: (units: Units) => Promise
   return use(systemd.units).finally(systemd.dispose);
 }
 
-function serviceWork({ config }: WorkParts): WorkOf<"services"> {
-  const change =
-    (verb: UnitVerb): WorkOf<"services">["services.restart"] =>
-    ({ name, confirm: isConfirmed = false }, { signal }) =>
-      withUnits(config, async (units) => ({ jobResult: await units[verb](name, signal, { isConfirmed }) }));
-  const changeFile =
-    (verb: UnitFileVerb): WorkOf<"services">["services.enable"] =>
-    ({ name, confirm: isConfirmed = false }) =>
-      withUnits(config, async (units) => ({ changes: await units[verb](name, { isConfirmed }) }));
-  return {
-    "services.restart": change("restart"),
-    "services.start": change("start"),
-    "services.stop": change("stop"),
-    "services.reload": change("reload"),
-    "services.enable": changeFile("enable"),
-    "services.disable": changeFile("disable"),
-    "services.mask": changeFile("mask"),
-    "services.unmask": changeFile("unmask"),
-    "services.reset_failed": ({ name, confirm: isConfirmed = false }) =>
-      withUnits(config, async (units) => {
-        const refusal = refusalOf(await units.read(name), { isConfirmed });
-        if (refusal !== undefined) throw new UnitProtected(refusal);
-        await units.resetFailed(name);
-        return {};
-      }),
-  };
+type ServiceRequest = RootTaskInput<"services.restart">;
+
+const changeService =
+  (verb: UnitVerb) =>
+  ({ name, confirm: isConfirmed = false }: ServiceRequest, { config, signal }: TaskContext): Promise<string> =>
+    withUnits(config, (units) => units[verb](name, signal, { isConfirmed }));
+
+const changeServiceFile =
+  (verb: UnitFileVerb) =>
+  ({ name, confirm: isConfirmed = false }: ServiceRequest, { config }: TaskContext) =>
+    withUnits(config, (units) => units[verb](name, { isConfirmed }));
+
+const serviceWork = {
+  "services.restart": changeService("restart"),
+  "services.start": changeService("start"),
+  "services.stop": changeService("stop"),
+  "services.reload": changeService("reload"),
+  "services.enable": changeServiceFile("enable"),
+  "services.disable": changeServiceFile("disable"),
+  "services.mask": changeServiceFile("mask"),
+  "services.unmask": changeServiceFile("unmask"),
+  "services.reset_failed": ({ name, confirm: isConfirmed = false }, { config }) =>
+    withUnits(config, async (units) => {
+      const refusal = refusalOf(await units.read(name), { isConfirmed });
+      if (refusal !== undefined) throw new UnitProtected(refusal);
+      await units.resetFailed(name);
+    }),
+} satisfies WorkOf<"services">;
+
+const processWork = {
+  "processes.signal": ({ pid, start_ticks: startTicks, signal }, { config }) =>
+    withUnits(config, async (units) => {
+      const processes = createProcesses({ clock: systemClock });
+      const found = await processes.read(pid);
+      if (found?.startTicks !== startTicks) throw new ProcessGone(`process ${pid} has ended`);
+      const own = { pids: [process.pid], unit: serviceUnit };
+      await requireSignallable(found, { units, own, doing: `send SIG${signal} to process ${pid}` });
+      await processes.signal(found, signal);
+    }),
+  /** By the number of the user; without those of root. */
+  "processes.owners": async () =>
+    Object.fromEntries(
+      [...(await readOwners())].map(([uid, ids]) => [
+        uid,
+        ids.map(({ pid, startTicks }) => [pid, startTicks] as const),
+      ]),
+    ),
+  /** Without threads of the kernel. */
+  "processes.io": async () =>
+    [...(await readAllIo())].map(
+      ([{ pid, startTicks }, { readBytes, writtenBytes }]) => [pid, startTicks, readBytes, writtenBytes] as const,
+    ),
+  /** Of processes that have any. */
+  "processes.deleted_files": async () =>
+    [...(await readAllDeletedFiles())].map(([{ pid, startTicks }, files]) => [pid, startTicks, files] as const),
+} satisfies WorkOf<"processes">;
+
+function updatesOf({ host }: TaskContext): HostUpdates {
+  const found = host.updates();
+  if (found === undefined) throw new Error("this host has no package manager that is supported");
+  return found;
 }
 
-function processWork({ config }: WorkParts): WorkOf<"processes"> {
-  return {
-    "processes.signal": ({ pid, start_ticks: startTicks, signal }) =>
-      withUnits(config, async (units) => {
-        const processes = createProcesses({ clock: systemClock });
-        const found = await processes.read(pid);
-        if (found?.startTicks !== startTicks) throw new ProcessGone(`process ${pid} has ended`);
-        const own = { pids: [process.pid], unit: serviceUnit };
-        await requireSignallable(found, { units, own, doing: `send SIG${signal} to process ${pid}` });
-        await processes.signal(found, signal);
-        return {};
-      }),
-    async "processes.owners"() {
-      const owners = await readOwners();
-      return {
-        owners: Object.fromEntries(
-          [...owners].map(([uid, ids]) => [uid, ids.map(({ pid, startTicks }) => [pid, startTicks] as const)]),
-        ),
-      };
-    },
-    async "processes.io"() {
-      const found = await readAllIo();
-      return {
-        io: [...found].map(
-          ([{ pid, startTicks }, { readBytes, writtenBytes }]) => [pid, startTicks, readBytes, writtenBytes] as const,
-        ),
-      };
-    },
-    async "processes.deleted_files"() {
-      const found = await readAllDeletedFiles();
-      return { files: [...found].map(([{ pid, startTicks }, files]) => [pid, startTicks, files] as const) };
-    },
-  };
-}
-
-function rebootWork({ exec }: WorkParts): WorkOf<"reboot"> {
-  const reboots = createReboots({ exec });
-  return {
-    "reboot.state": (_, { signal }) => reboots.state(signal),
-    async "reboot.schedule"({ at, ...options }, { signal }) {
-      const now = systemClock.now();
-      if (at < now - 60_000 || at > now + furthestRebootMs)
-        throw new Error("the time is in the past, or too far ahead");
-      requireAlone(openSharedOperationStore({ stateDir: places.tasksDir }), "a reboot");
-      await reboots.schedule(at, options, signal);
-      return {};
-    },
-    async "reboot.cancel"(_, { signal }) {
-      if ((await reboots.state(signal)).kind === "reboot") await reboots.cancel(signal);
-      return {};
-    },
-  };
-}
-
-const hostSettingsWork = (parts: WorkParts): WorkOf<"host"> => ({
-  async "host.set_time"(change, { signal }) {
-    await createTimeSettings(parts).set(change, signal);
-    return {};
+const packageWork = {
+  "packages.refresh": (_, context) => updatesOf(context).manager.refresh(noProgress, context.signal),
+  "packages.hold"(holds, context) {
+    const { setHolds } = updatesOf(context).manager;
+    if (setHolds === undefined) throw new Error("the package manager of this host holds no packages here");
+    return setHolds(holds, context.signal);
   },
-  async "host.set_hostname"(change, { signal }) {
-    await createHostNames(parts).set(change, signal);
-    return {};
+  "packages.simulate": (request, context) =>
+    updatesOf(context).manager.simulate({ names: undefined, ...request }, context.signal),
+  "packages.plan_change"(request, context) {
+    const { planChange } = updatesOf(context).manager;
+    if (planChange === undefined) throw new Error("the package manager of this host plans no such changes here");
+    return planChange(request, context.signal);
   },
-});
+  "packages.release": async (_, context) =>
+    defined({ release: await updatesOf(context).manager.release(context.signal) }),
+  "packages.restart_needs": (_, context) => updatesOf(context).manager.restartNeeds(context.signal),
+  "stale.find": (_, { signal }) => createStaleCode().find(signal),
+  "snapshots.list": (_, context) => updatesOf(context).backend.list(context.signal),
+  "snapshots.diff": ({ id }, context) => updatesOf(context).backend.diff(id, context.signal),
+  "snapshots.compare_file": async ({ id, path }, context) =>
+    defined({ comparison: await updatesOf(context).backend.compareFile(id, path, context.signal) }),
+  "snapshots.lacking": ({ wanted }, context) => updatesOf(context).backend.lacking(wanted, context.signal),
+  "snapshots.verify": ({ id }, context) => updatesOf(context).backend.verify(id, context.signal),
+} satisfies WorkOf<"packages" | "snapshots" | "stale">;
 
-const userWork = (parts: WorkParts): WorkOf<"users"> => ({
-  "users.list": (_, { signal }) =>
-    createAccounts({ ...parts, ssh: createSshServer(parts), look: lookApart }).list(signal),
-  "users.sessions": async (_, { signal }) => ({ sessions: await createLogins(parts).sessions(signal) }),
-});
+const hostWork = {
+  "reboot.state": (_, { exec, signal }) => createReboots({ exec }).state(signal),
+  async "reboot.schedule"({ at, ...options }, { exec, signal }) {
+    const now = systemClock.now();
+    if (at < now - 60_000 || at > now + furthestRebootMs) throw new Error("the time is in the past, or too far ahead");
+    requireAlone(openSharedOperationStore({ stateDir: places.tasksDir }), "a reboot");
+    await createReboots({ exec }).schedule(at, options, signal);
+  },
+  async "reboot.cancel"(_, { exec, signal }) {
+    const reboots = createReboots({ exec });
+    if ((await reboots.state(signal)).kind === "reboot") await reboots.cancel(signal);
+  },
+  "host.set_time": (change, { exec, signal }) => createTimeSettings({ exec }).set(change, signal),
+  "host.set_hostname": (change, { exec, signal }) => createHostNames({ exec }).set(change, signal),
+  "users.list": (_, { exec, signal }) =>
+    createAccounts({ exec, ssh: createSshServer({ exec }), look: lookApart }).list(signal),
+  "users.sessions": (_, { exec, signal }) => createLogins({ exec }).sessions(signal),
+} satisfies WorkOf<"reboot" | "host" | "users">;
 
-function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshots" | "stale"> {
-  const updates = (): HostUpdates => {
-    const found = createHostUpdates({ ...config, exec }, openPackageManager({ exec, stateDir: config.stateDir }));
-    if (found === undefined) throw new Error("this host has no package manager that is supported");
-    return found;
-  };
-  return {
-    async "packages.refresh"(_, { signal }) {
-      await updates().manager.refresh(noProgress, signal);
-      return {};
-    },
-    "packages.hold"(holds, { signal }) {
-      const { setHolds } = updates().manager;
-      if (setHolds === undefined) throw new Error("the package manager of this host holds no packages here");
-      return setHolds(holds, signal);
-    },
-    "packages.simulate": ({ request: { names, ...request } }, { signal }) =>
-      updates().manager.simulate({ ...request, names }, signal),
-    "packages.plan_change"({ request }, { signal }) {
-      const { planChange } = updates().manager;
-      if (planChange === undefined) throw new Error("the package manager of this host plans no such changes here");
-      return planChange(request, signal);
-    },
-    "packages.release": async (_, { signal }) => defined({ release: await updates().manager.release(signal) }),
-    "packages.restart_needs": (_, { signal }) => updates().manager.restartNeeds(signal),
-    "stale.find": (_, { signal }) => createStaleCode().find(signal),
-    "snapshots.list": async (_, { signal }) => ({ snapshots: await updates().backend.list(signal) }),
-    "snapshots.diff": ({ id }, { signal }) => updates().backend.diff(id, signal),
-    "snapshots.compare_file": async ({ id, path }, { signal }) =>
-      defined({ comparison: await updates().backend.compareFile(id, path, signal) }),
-    "snapshots.lacking": async ({ wanted }, { signal }) => ({ lacks: await updates().backend.lacking(wanted, signal) }),
-    async "snapshots.verify"({ id }, { signal }) {
-      await updates().backend.verify(id, signal);
-      return {};
-    },
-  };
-}
-
-/** A plugin as root finds it: in folders that nobody but root may change, and only as what was asked for. */
-async function openPlugin({ config, exec, log }: WorkParts, { path, digest }: RootTaskInput<"plugin.try_start">) {
-  const found = await pluginFoldersOf(config.settings).read(path);
+/** A plugin as root finds it: in directories that nobody but root may change, and only as what was asked for. */
+async function openPlugin({ host, exec, log }: TaskContext, { path, digest }: RootTaskInput<"plugin.try_start">) {
+  const found = await host.pluginFolders().read(path);
   if (found === undefined) throw new PluginNotRun(goneFault);
   if ("fault" in found.loaded) throw new PluginNotRun(found.loaded.fault);
   if (found.loaded.digest !== digest) throw new PluginNotRun(changedFault);
@@ -298,34 +267,36 @@ async function openPlugin({ config, exec, log }: WorkParts, { path, digest }: Ro
   return { manifest, sandbox: confirmedSandbox(sandbox, openConfirmedPlugins(places.confirmedDir)) };
 }
 
-function pluginWork(parts: WorkParts): WorkOf<"plugin"> {
-  const run = async (
-    { path, digest, args, stdin, timeoutMs }: RootTaskInput<"plugin.run">,
-    types: readonly PluginType[],
-    signal: AbortSignal,
-  ): Promise<PluginEnd> => {
-    const { manifest, sandbox } = await openPlugin(parts, { path, digest });
-    if (!types.includes(manifest.role.type)) throw new PluginNotRun(`it is a ${manifest.role.type}`);
-    return sandbox.run({ manifest: { ...manifest, timeoutMs }, path, digest, args, stdin }, signal);
-  };
-  return {
-    "plugin.run": (call, { signal }) => run(call, ["command"], signal),
-    "plugin.call": (call, { signal }) => run({ ...call, args: [] }, ["check", "hook"], signal),
-    async "plugin.try_start"(request, { signal }) {
-      const { manifest, sandbox } = await openPlugin(parts, request);
-      await sandbox.tryStart({ ...request, manifest, args: [], stdin: undefined }, signal);
-      return {};
-    },
-  };
+async function runPlugin(
+  { path, digest, args, stdin, timeoutMs }: RootTaskInput<"plugin.run">,
+  types: readonly PluginType[],
+  context: TaskContext,
+): Promise<PluginEnd> {
+  const { manifest, sandbox } = await openPlugin(context, { path, digest });
+  if (!types.includes(manifest.role.type)) throw new PluginNotRun(`it is a ${manifest.role.type}`);
+  return sandbox.run({ manifest: { ...manifest, timeoutMs }, path, digest, args, stdin }, context.signal);
 }
 
-export const createRootWork = (parts: WorkParts): RootWork => ({
-  ...healthWork(parts),
-  ...serviceWork(parts),
-  ...packageWork(parts),
-  ...processWork(parts),
-  ...rebootWork(parts),
-  ...hostSettingsWork(parts),
-  ...userWork(parts),
-  ...pluginWork(parts),
-});
+const pluginWork = {
+  "plugin.run": (call, context) => runPlugin(call, ["command"], context),
+  "plugin.call": (call, context) => runPlugin({ ...call, args: [] }, ["check", "hook"], context),
+  async "plugin.try_start"(request, context) {
+    const { manifest, sandbox } = await openPlugin(context, request);
+    await sandbox.tryStart({ ...request, manifest, args: [], stdin: undefined }, context.signal);
+  },
+} satisfies WorkOf<"plugin">;
+
+export type RootWork = {
+  readonly [T in RootTask]: (input: RootTaskInput<T>, context: TaskContext) => Promise<unknown>;
+};
+
+export const rootWork = {
+  ...checkWork,
+  ...serviceWork,
+  ...processWork,
+  ...packageWork,
+  ...hostWork,
+  ...pluginWork,
+} satisfies RootWork;
+
+export type RootTaskOutput<T extends RootTask> = Awaited<ReturnType<(typeof rootWork)[T]>>;

@@ -287,6 +287,22 @@ describe("POST /updates/apply", () => {
     expect([status, json]).toMatchObject([409, { error: { details: { operation_id: "operation-1" } } }]);
   });
 
+  it("with a plan token is simulated once by the service, which plans it again, and once by its task", async () => {
+    offerThree();
+    const { simulate } = service.packageManager;
+    let simulations = 0;
+    Object.assign(service.packageManager, {
+      simulate(...asked: Parameters<typeof simulate>) {
+        simulations += 1;
+        return simulate(...asked);
+      },
+    });
+    const plan = (await post("/updates/apply?dry_run=true")).json as { readonly plan_token: string };
+    expect(simulations).toBe(1);
+    const { status } = await post("/updates/apply", { headers: { "x-plan-token": plan.plan_token } });
+    expect([status, simulations, versions()]).toEqual([200, 3, fresh]);
+  });
+
   it("says on a dry run whether a reboot completes it", async () => {
     offerThree();
     service.packageManager.packages.set("libc6", fakePackage("libc6", "1"));

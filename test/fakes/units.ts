@@ -2,6 +2,7 @@ import type {
   AlsoChanged,
   Confirmation,
   FoundUnit,
+  NamedUnit,
   Unit,
   UnitFileChange,
   UnitFileJob,
@@ -11,7 +12,7 @@ import type {
   Units,
   UnitVerb,
 } from "#domain/ports/units.ts";
-import { refusalOf, UnitProtected, UnitRefused, UnitsUnavailable, unconfirmed } from "#domain/ports/units.ts";
+import { nameOf, refusalOf, UnitProtected, UnitRefused, UnitsUnavailable, unconfirmed } from "#domain/ports/units.ts";
 import { createServicePolicy, defaultServicePolicy } from "#domain/system/service-policy.ts";
 import { defined } from "#kernel/values.ts";
 
@@ -132,15 +133,17 @@ export function createFakeUnits(
       linkedFile = "",
     } = behaviour.get(name) ?? {};
     const all = { start: true, stop: true, restart: true, reload: false, ...can };
-    return { ...unit, refusal, isWidened, can: all, isConditionMet, restart, file, linkedFile };
+    // Each change is a new run, as of systemd.
+    const invocation = unit.since === null ? "" : String(unit.since);
+    return { ...unit, refusal, isWidened, can: all, invocation, isConditionMet, restart, file, linkedFile };
   };
 
   const permitted = (
     verb: UnitVerb | UnitFileVerb,
-    asked: string,
+    asked: NamedUnit,
     confirmation: Confirmation = unconfirmed,
   ): string => {
-    const unit = find(asked);
+    const unit = typeof asked === "string" ? find(asked) : asked;
     const { name } = unit;
     const refusal = refusalOf(unit, confirmation, verb);
     if (refusal !== undefined) throw new UnitProtected(refusal);
@@ -208,8 +211,9 @@ export function createFakeUnits(
         }));
       }),
     read: (name) => answer(() => find(name)),
-    resetFailed: (name) =>
+    resetFailed: (unit) =>
       answer(() => {
+        const name = nameOf(unit);
         actions.push(`reset ${name}`);
         limited.delete(name);
         become(name, { activeState: "inactive", subState: "dead", result: "success" });

@@ -86,6 +86,16 @@ describe("layers", () => {
     expect(imported.filter((each) => each.startsWith("src/cli/"))).toEqual([]);
   });
 
+  it("have root's side apart from the service, which imports what asks root, and nothing that runs as root", () => {
+    const asks = ["checks-through-root", "comparison", "places", "processes-through-root", "request", "through-root"];
+    const between = (from: string, to: string): readonly string[] => {
+      const sources = filesBelow(`src/${from}`).filter((path) => /(?<!\.test)\.ts$/.test(path));
+      return sources.flatMap(importsOf).filter((each) => each.startsWith(`src/${to}/`));
+    };
+    expect(between("root", "app")).toEqual([]);
+    expect([...new Set(between("app", "root"))].sort()).toEqual(asks.map((name) => `src/root/${name}.ts`));
+  });
+
   it("keep Node out of the kernel, the contract, the domain and the client", () => {
     for (const layer of ["kernel", "contract", "domain", "client"]) {
       expect([layer, tsconfig(`src/${layer}`).compilerOptions.types]).toEqual([layer, []]);

@@ -99,7 +99,7 @@ describe("the registry of", () => {
 
   it.each([
     ["checks", "registry", /^ {2}\w+: \w+Check,$/gm],
-    ["fixes", "fixes-registry", /^ {4}\w+Fix\(ports\),$/gm],
+    ["fixes", "fixes-registry", /\b\w+Fix\((?:ports|\{ security \})\)/g],
   ])("%s has each file of its directory, with an id after its name and a test beside it", (kind, file, entries) => {
     const registry = read(`src/domain/health/${file}.ts`);
     const files = filesBelow(`src/domain/health/${kind}`);

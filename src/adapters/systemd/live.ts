@@ -7,6 +7,8 @@ import {
   type FailedUnit,
   type FoundUnit,
   isRunning,
+  type NamedUnit,
+  nameOf,
   notInstallable,
   refusalOf,
   type Timers,
@@ -45,7 +47,6 @@ import {
   startingOf,
   staysActive,
   text,
-  type UnitRun,
   unitNames,
   withProperties,
 } from "./parse.ts";
@@ -68,7 +69,7 @@ async function linkedFileOf(file: string): Promise<string> {
 async function inspectUnit(
   systemd: Systemd,
   name: string,
-): Promise<{ readonly unit: FoundUnit; readonly run: UnitRun }> {
+): Promise<{ readonly unit: FoundUnit; readonly hasJob: boolean }> {
   await systemd.untilReady();
   const path = await systemd.call(calls.loadUnit(name), ([value]) => text(value));
   let unit = { ...blankUnit(name), path };
@@ -96,10 +97,11 @@ async function inspectUnit(
   const subject = { ...unit, names: [name, ...names] };
   const refusal = systemd.policy.refusal(subject);
   const isWidened = refusal === undefined && defaultServicePolicy.refusal(subject) !== undefined;
-  const { can, run } = starting;
+  const { can, invocation, hasJob } = starting;
   const memoryBytes = readMemory(unit);
   const linkedFile = await linkedFileOf(file);
-  return { unit: { ...unit, memoryBytes, refusal, isWidened, can, isConditionMet, restart, file, linkedFile }, run };
+  const found = { refusal, isWidened, can, invocation, isConditionMet, restart, file, linkedFile };
+  return { unit: { ...unit, memoryBytes, ...found }, hasJob };
 }
 
 async function withResult({ call }: Session, name: string, path: string): Promise<FailedUnit> {
@@ -156,13 +158,13 @@ const othersWaitMs = 25_000;
 async function permitted(
   systemd: Systemd,
   verb: UnitVerb | UnitFileVerb,
-  name: string,
+  given: NamedUnit,
   confirmation: Confirmation = unconfirmed,
-): Promise<{ readonly name: string; readonly run: UnitRun }> {
-  const { unit, run } = await inspectUnit(systemd, name);
+): Promise<FoundUnit> {
+  const unit = typeof given === "string" ? (await inspectUnit(systemd, given)).unit : given;
   const refusal = refusalOf(unit, confirmation, verb);
   if (refusal !== undefined) throw new UnitProtected(refusal);
-  return { name: unit.name, run };
+  return unit;
 }
 
 /** Whether a unit without a job shows that a job of this kind is done; undefined where it cannot. */
@@ -172,24 +174,17 @@ function showsDone(verb: UnitVerb, unit: FoundUnit, isSameRun: boolean): boolean
   return verb !== "reload" && !isSameRun ? true : undefined;
 }
 
-interface Job {
-  readonly verb: UnitVerb;
-  readonly name: string;
-  /** The run before it. */
-  readonly before: UnitRun;
-}
-
-/** How a job ended whose result was lost with the bus. */
-async function resultByUnit(systemd: Systemd, { verb, name, before }: Job, signal: AbortSignal): Promise<string> {
+/** How a job ended whose result was lost with the bus. @param before the unit before it. */
+async function resultByUnit(systemd: Systemd, verb: UnitVerb, before: FoundUnit, signal: AbortSignal): Promise<string> {
   const { clock } = systemd;
   const untilMs = clock.monotonicMs() + jobWaitMs;
   await systemd.untilReady(jobWaitMs, signal);
   for (;;) {
-    const { unit, run } = await inspectUnit(systemd, name);
-    if (!run.hasJob) {
+    const { unit, hasJob } = await inspectUnit(systemd, before.name);
+    if (!hasJob) {
       if (unit.activeState === "failed") return "failed";
       // A unit that has ended may be unloaded, and shows nothing then.
-      const isSameRun = run.invocation === "" || run.invocation === before.invocation;
+      const isSameRun = unit.invocation === "" || unit.invocation === before.invocation;
       return showsDone(verb, unit, isSameRun) === true ? "done" : "unknown";
     }
     if (signal.aborted || clock.monotonicMs() >= untilMs) return "running";
@@ -203,14 +198,14 @@ async function changeUnit(
   ...[given, signal, confirmation]: Parameters<UnitJob>
 ): Promise<string> {
   const { clock, jobs } = systemd;
-  const { name, run } = await permitted(systemd, verb, given, confirmation);
+  const before = await permitted(systemd, verb, given, confirmation);
   const over = new AbortController();
   const stopWaiting = AbortSignal.any([signal, over.signal]);
   const down = systemd.lost();
   try {
     const job = systemd
       // In an object, since a promise as the reply would keep the call open until the job is over.
-      .call(calls.changeUnit(verb, name), ([path]) => ({ result: jobs.result(text(path)) }))
+      .call(calls.changeUnit(verb, before.name), ([path]) => ({ result: jobs.result(text(path)) }))
       .then(({ result }) => result)
       .catch((error: unknown) => {
         // When the reply is lost with the bus, so is the job's result.
@@ -220,7 +215,7 @@ async function changeUnit(
     const result = await Promise.race([job, down.promise, clock.sleep(jobWaitMs, stopWaiting)]);
     if (signal.aborted) throw new UnitsUnavailable(`cancelled; the ${verb} itself goes on`, true);
     if (result !== lostResult) return result ?? "running";
-    return await resultByUnit(systemd, { verb, name, before: run }, stopWaiting);
+    return await resultByUnit(systemd, verb, before, stopWaiting);
   } finally {
     down.stop();
     over.abort();
@@ -325,8 +320,8 @@ export function createLiveUnits(ports: SessionPorts & { readonly policy: Service
     unmask: (...job) => changeFile(systemd, "unmask", ...job),
     alsoChanged: (verb, name) => alsoChanged(systemd, verb, name),
     restartDetached: (name) => restartDetached(systemd, name),
-    async resetFailed(name) {
-      await systemd.call(calls.resetFailedUnit(name), () => undefined);
+    async resetFailed(unit) {
+      await systemd.call(calls.resetFailedUnit(nameOf(unit)), () => undefined);
     },
     async settled(name, waitMs) {
       const over = new AbortController();
@@ -338,8 +333,8 @@ export function createLiveUnits(ports: SessionPorts & { readonly policy: Service
       // Where somebody else restarts it meanwhile, what counts is how it is afterwards.
       const untilMs = clock.monotonicMs() + othersWaitMs;
       for (;;) {
-        const { unit, run } = await inspectUnit(systemd, name);
-        if (over.signal.aborted || !run.hasJob || clock.monotonicMs() >= untilMs) return unit;
+        const { unit, hasJob } = await inspectUnit(systemd, name);
+        if (over.signal.aborted || !hasJob || clock.monotonicMs() >= untilMs) return unit;
         await clock.sleep(jobPollMs);
       }
     },

@@ -20,7 +20,7 @@ it.each([
   ],
   [undefined, { invocation: "", hasJob: false }],
 ])("the run of a unit is read from %j", (properties, run) => {
-  expect(startingOf(properties)).toMatchObject({ run });
+  expect(startingOf(properties)).toMatchObject(run);
 });
 
 it.each([

@@ -125,26 +125,18 @@ export function hexOf(value: unknown): string {
   return Array.isArray(value) ? Buffer.from(value.map((byte) => integer(byte) ?? 0)).toString("hex") : "";
 }
 
-export interface UnitRun {
-  /** Another one with each start; empty for a unit that has not been started. */
-  readonly invocation: string;
-  readonly hasJob: boolean;
-}
-
 /** Whether the conditions of a unit held when systemd last looked; undefined when it has not since it loaded the unit. */
 export function conditionIn(properties: unknown): boolean | undefined {
   const isLookedAt = epochMs(member(properties, "ConditionTimestamp")) !== null;
   return isLookedAt ? member(properties, "ConditionResult") !== false : undefined;
 }
 
-export function startingOf(properties: unknown): { readonly run: UnitRun; readonly can: FoundUnit["can"] } {
+export function startingOf(properties: unknown): Pick<FoundUnit, "invocation" | "can"> & { readonly hasJob: boolean } {
   const of = (name: string): unknown => member(properties, name);
   const job = of("Job");
   return {
-    run: {
-      invocation: hexOf(of("InvocationID")),
-      hasJob: Array.isArray(job) && integer(job[0]) !== 0,
-    },
+    invocation: hexOf(of("InvocationID")),
+    hasJob: Array.isArray(job) && integer(job[0]) !== 0,
     can: {
       start: of("CanStart") !== false,
       stop: of("CanStop") !== false,

@@ -14,9 +14,8 @@ import type { Reboots } from "#domain/ports/reboots.ts";
 import { accountHandlers } from "#domain/system/accounts.ts";
 import { hostSettingsHandlers } from "#domain/system/host-settings.ts";
 import { rebootHandlers } from "#domain/system/reboot.ts";
-import { accountsThroughRoot, loginsThroughRoot, namesThroughRoot, timeThroughRoot } from "#root/host-through-root.ts";
 import type { RootSide } from "#root/request.ts";
-import { rebootsThroughRoot } from "#root/through-root.ts";
+import { throughRoot } from "#root/through-root.ts";
 import type { TracesPart } from "./host.ts";
 import type { LogsPart } from "./logs.ts";
 
@@ -36,21 +35,28 @@ interface AdministrationAdapters {
 }
 
 function openAdministration({ traces: { traced }, rootSide }: Earlier): AdministrationAdapters {
-  const logins = createLogins(traced);
-  const time = createTimeSettings(traced);
-  const names = createHostNames(traced);
-  if (rootSide === undefined) {
-    const accounts = createAccounts({ ...traced, ssh: createSshServer(traced), look: lookApart });
-    return { accounts, logins, time, names, reboots: createReboots(traced) };
-  }
-  const { request } = rootSide;
-  return {
-    accounts: accountsThroughRoot(request),
-    logins: loginsThroughRoot(logins, request),
-    time: timeThroughRoot(time, request),
-    names: namesThroughRoot(names, request),
-    reboots: rebootsThroughRoot(request),
-  };
+  // Whether a password is set, and which keys open an account, only root can read.
+  const accounts = throughRoot(
+    createAccounts({ ...traced, ssh: createSshServer(traced), look: lookApart }),
+    rootSide,
+    (request) => ({ list: (signal) => request("users.list", {}, signal) }),
+  );
+  const logins = throughRoot(createLogins(traced), rootSide, (request) => ({
+    sessions: (signal) => request("users.sessions", {}, signal),
+  }));
+  // Reading takes no rights; polkit lets the service change nothing of it.
+  const time = throughRoot(createTimeSettings(traced), rootSide, (request) => ({
+    set: (change, signal) => request("host.set_time", change, signal),
+  }));
+  const names = throughRoot(createHostNames(traced), rootSide, (request) => ({
+    set: (change, signal) => request("host.set_hostname", change, signal),
+  }));
+  const reboots = throughRoot(createReboots(traced), rootSide, (request) => ({
+    state: (signal) => request("reboot.state", {}, signal),
+    schedule: (at, options, signal) => request("reboot.schedule", { at, ...options }, signal),
+    cancel: (signal) => request("reboot.cancel", {}, signal),
+  }));
+  return { accounts, logins, time, names, reboots };
 }
 
 /** Accounts, the name and the clock of the host, and its reboot. */

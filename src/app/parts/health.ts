@@ -73,7 +73,7 @@ function openHealth({ config, clock, log }: PartContext, earlier: Earlier): Heal
 function createRunner(
   { clock, log, metrics }: PartContext,
   { hookPoints: { hooks } }: Earlier,
-  { checks, fixes, plan, history }: HealthAdapters,
+  { checks, fixes, openElsewhere, plan, history }: HealthAdapters,
   onRun: (run: CheckRun) => void,
   onGone: (checkId: string) => void,
 ) {
@@ -101,7 +101,7 @@ function createRunner(
       onGone(check);
     },
     hooks,
-    fixability: createFixability({ fixes, clock }),
+    fixability: createFixability({ fixes, openElsewhere, clock }),
     onTrouble: (error) => log.warn({ err: error }, "cannot read or write the history of checks"),
   });
   const stream = createHealthStream({

@@ -62,11 +62,8 @@ function openPlugins({ config, log }: PartContext, { traces, rootSide }: Earlier
   const { exec } = traces.traced;
   return {
     async load() {
-      const throughRoot = rootSide && {
-        request: rootSide.request,
-        confirmed: openConfirmedPlugins(places.confirmedDir),
-      };
-      return createHostPlugins(config, { exec, log, ownUnit: ownServiceUnit(), ...throughRoot });
+      const confirmed = rootSide && openConfirmedPlugins(places.confirmedDir);
+      return createHostPlugins(config, { exec, log, ownUnit: ownServiceUnit(), rootSide, confirmed });
     },
     takenCheckIds: builtInCheckIds,
   };

@@ -14,9 +14,9 @@ import { systemHandlers, unitHandlers } from "#domain/system/handlers.ts";
 import { processHandlers } from "#domain/system/process-list.ts";
 import type { Own } from "#domain/system/process-signal.ts";
 import { createUnitLog } from "#domain/system/unit-log.ts";
-import { ownersThroughRoot, processesThroughRoot } from "#root/host-through-root.ts";
+import { ownersThroughRoot, processesThroughRoot } from "#root/processes-through-root.ts";
 import type { RootSide } from "#root/request.ts";
-import { unitsThroughRoot } from "#root/through-root.ts";
+import { throughRoot, unitsThroughRoot } from "#root/through-root.ts";
 import type { HostPart, TracesPart } from "./host.ts";
 import type { LogsPart } from "./logs.ts";
 
@@ -39,20 +39,15 @@ interface SystemAdapters {
 
 function openSystem({ clock }: Pick<PartContext, "clock">, { traces, rootSide, host }: Earlier): SystemAdapters {
   const { facts, systemd } = host.open();
-  const { units, details } = systemd;
-  const rest = {
+  const { details } = systemd;
+  const processes = createProcesses({ clock, owners: rootSide && ownersThroughRoot(rootSide.request, clock) });
+  return {
     facts,
     details,
+    units: throughRoot(systemd.units, rootSide, (request) => unitsThroughRoot(systemd.units, request)),
     examination: createUnitExamination(traces.traced),
+    processes: throughRoot(processes, rootSide, (request) => processesThroughRoot(processes, request, clock)),
     own: { pids: [process.pid], unit: ownServiceUnit() },
-  };
-  if (rootSide === undefined) return { ...rest, units, processes: createProcesses({ clock, owners: undefined }) };
-  const { request } = rootSide;
-  const processes = createProcesses({ clock, owners: ownersThroughRoot(request, clock) });
-  return {
-    ...rest,
-    units: unitsThroughRoot(units, request),
-    processes: processesThroughRoot(processes, request, clock),
   };
 }
 

@@ -8,7 +8,7 @@ import { allows } from "#domain/access/scopes.ts";
 import { beginOperation } from "#domain/operations/handlers.ts";
 import type { Operations } from "#domain/operations/operations.ts";
 import { type PackagePorts, packagesHandlers } from "#domain/packages/handlers.ts";
-import type { HostUpdates } from "#domain/ports/snapshots.ts";
+import type { HostUpdates, SnapshotReader } from "#domain/ports/snapshots.ts";
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { type LongWork, updatesHandlers } from "#domain/updates/handlers.ts";
@@ -22,6 +22,7 @@ import { lazy } from "#kernel/async.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { RootSide } from "#root/request.ts";
+import { managerThroughRoot, snapshotsThroughRoot, throughRoot } from "#root/through-root.ts";
 import type { HostPart, TracesPart } from "./host.ts";
 import type { HookPoints } from "./plugins.ts";
 
@@ -49,12 +50,21 @@ interface UpdateAdapters {
 
 function openUpdates({ config, clock }: PartContext, { traces, rootSide, host }: Earlier): UpdateAdapters {
   const { packages, systemd } = host.open();
+  const stale = createStaleHost(systemd.units);
+  const code = throughRoot(stale.code, rootSide, (request) => ({
+    find: (signal) => request("stale.find", {}, signal),
+  }));
   return {
     manager: () => Promise.resolve(packages),
-    updates: lazy(() =>
-      Promise.resolve(createHostUpdates({ ...config, exec: traces.traced.exec }, packages, rootSide?.request)),
-    ),
-    stale: createStaleHost(systemd.units, rootSide?.request),
+    updates: lazy(async (): Promise<HostUpdates | undefined> => {
+      const found = createHostUpdates({ ...config, exec: traces.traced.exec }, packages);
+      if (found === undefined) return undefined;
+      return {
+        manager: throughRoot(found.manager, rootSide, (request) => managerThroughRoot(found.manager, request, clock)),
+        backend: throughRoot<SnapshotReader>(found.backend, rootSide, snapshotsThroughRoot),
+      };
+    }),
+    stale: { ...stale, code },
     fileSystems: createFileSystems({ clock }),
   };
 }
@@ -82,7 +92,8 @@ function createBeginning({ clock }: PartContext, { operations: { operations }, h
       const planned = context.planned();
       const ask = async (): Promise<void> => {
         planned?.requireUnchanged();
-        await check?.();
+        // What was planned by this very call a moment ago is possible.
+        if (planned === undefined) await check?.();
         await consent(kind, input, caller?.keyId ?? null);
       };
       const asked = { kind, input, ...defined({ planned: planned?.transaction }) };

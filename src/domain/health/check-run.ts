@@ -5,25 +5,36 @@ import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { clipText } from "#kernel/text.ts";
 import type { Check, CheckSettings, Outcome } from "./check.ts";
-import { type Fix, fixIdOf } from "./fix.ts";
+import { type Fix, fixIdOf, type OpenFix } from "./fix.ts";
 
 const planTimeoutMs = 30_000;
 
 /** Whether a fix can do anything about what a check found. Never throws. */
-export type Fixability = (fixId: string, found: Outcome, signal: AbortSignal) => Promise<boolean>;
+export type Fixability = (
+  ids: { readonly checkId: string; readonly fixId: string },
+  found: Outcome,
+  signal: AbortSignal,
+) => Promise<boolean>;
 
 /** Makes the plan of fixes that may find nothing to do. A plan that fails or takes too long rules nothing out. */
 export function createFixability(ports: {
   readonly fixes: readonly Pick<Fix, "id" | "plan" | "mayFindNothing">[];
+  /** Has another process plan them, where this one may not. */
+  readonly openElsewhere?: ((checkId: string, signal: AbortSignal) => Promise<OpenFix>) | undefined;
   readonly clock: Pick<Clock, "sleep">;
 }): Fixability {
-  const { clock } = ports;
+  const { clock, openElsewhere } = ports;
   const fixes = new Map(ports.fixes.map((fix) => [fix.id, fix]));
 
-  return async (fixId, found, signal) => {
+  return async ({ checkId, fixId }, found, signal) => {
     const fix = fixes.get(fixId);
     if (fix?.mayFindNothing !== true) return true;
-    const finds = async (during: AbortSignal): Promise<boolean> => (await fix.plan(found, during)).steps.length > 0;
+    const finds = async (during: AbortSignal): Promise<boolean> => {
+      if (openElsewhere === undefined) return (await fix.plan(found, during)).steps.length > 0;
+      const { plan, close } = await openElsewhere(checkId, during);
+      await close();
+      return plan !== undefined && plan.steps.length > 0;
+    };
     return withinTime(clock, planTimeoutMs, signal, finds, () => true).catch(() => true);
   };
 }
@@ -129,7 +140,9 @@ export function createCheckRun(
   const fixFor = async (check: Check, found: Outcome): Promise<CheckFinding["fix"]> => {
     const fixId = fixIdOf(check, found);
     if (fixId === undefined) return { fixable: false };
-    const fixable = isUnhealthy(found) && (found.canFix ?? (await fixability?.(fixId, found, shutdown)) ?? true);
+    const fixable =
+      isUnhealthy(found) &&
+      (found.canFix ?? (await fixability?.({ checkId: check.id, fixId }, found, shutdown)) ?? true);
     return { fixable, fix_id: fixId };
   };
 

@@ -4,7 +4,7 @@ import { createPlan } from "#domain/common/plan.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { defined } from "#kernel/values.ts";
-import type { Fix, FixPlan, FixStep, OnOperation } from "./fix.ts";
+import type { Fix, FixPlan, FixStep, OnOperation, ToldPlan } from "./fix.ts";
 
 interface During {
   readonly signal: AbortSignal;
@@ -85,14 +85,13 @@ export function verdict(
 const actionOf = ({ action }: Pick<FixStep, "action">): string => action;
 
 /** What has to be as it was agreed to. */
-export const agreedOf = ({ digested, steps }: FixPlan<Pick<FixStep, "action">>): readonly string[] =>
-  digested ?? steps.map(actionOf);
+export const agreedOf = ({ digested, steps }: ToldPlan): readonly string[] => digested ?? steps.map(actionOf);
 
 /**
  * What a fix would do, for a dry run.
  * @param questions what is asked of others before its steps.
  */
-export function planOf(fix: Fix, plan: FixPlan<Pick<FixStep, "action">>, questions: readonly string[]): Plan {
+export function planOf(fix: Fix, plan: ToldPlan, questions: readonly string[]): Plan {
   const reason = plan.reason ?? (plan.steps.length > 0 ? undefined : nothingPossible);
   return createPlan(
     [...questions, ...plan.steps.map(actionOf)],

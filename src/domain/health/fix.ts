@@ -37,6 +37,9 @@ export interface FixPlan<Step = FixStep> {
   readonly requiresReboot?: boolean;
 }
 
+/** A plan as people and other processes are told of it: what its steps do stays where it was made. */
+export type ToldPlan = FixPlan<Pick<FixStep, "action">>;
+
 /** Fixes what a check found, and nothing else. It never kills processes by name and never deletes lock files. */
 export interface Fix {
   readonly id: string;
@@ -55,11 +58,14 @@ export interface Fix {
   readonly plan: (found: Outcome, signal: AbortSignal) => Promise<FixPlan>;
 }
 
-/** A fix that another process has planned for what it found itself, and waits to carry out. */
-export interface OpenFix {
+export interface FixFound {
   readonly found: Outcome;
-  /** Undefined where there is nothing to fix, or the fix for it is done in this process. */
-  readonly plan?: FixPlan<Pick<FixStep, "action">>;
+  /** Undefined where there is nothing to fix, or the fix for it is done in the process that asks. */
+  readonly plan?: ToldPlan;
+}
+
+/** A fix that another process has planned for what it found itself, and waits to carry out. */
+export interface OpenFix extends FixFound {
   /**
    * Carries the plan out, and checks again.
    * @throws when nothing could be done: the message is what people read.

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { defined } from "#kernel/values.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import type { Outcome } from "./check.ts";
 import { createFixability } from "./check-run.ts";
@@ -12,7 +13,7 @@ function rig(plan: (signal: AbortSignal) => Promise<FixPlan>, mayFindNothing = t
   const clock = createFakeClock();
   const fix = { id: "mend", mayFindNothing, plan: (_: Outcome, signal: AbortSignal) => plan(signal) };
   const canFix = createFixability({ fixes: [fix], clock });
-  return { clock, ask: (id = "mend") => canFix(id, ill, never) };
+  return { clock, ask: (fixId = "mend") => canFix({ checkId: "disk", fixId }, ill, never) };
 }
 
 describe("whether a fix has something to do", () => {
@@ -21,6 +22,26 @@ describe("whether a fix has something to do", () => {
     ["has none", [], false],
   ])("is known from its plan, which %s", async (_, steps, expected) => {
     expect(await rig(() => Promise.resolve({ steps })).ask()).toBe(expected);
+  });
+
+  it.each([
+    ["has steps", { steps: [step] }, true],
+    ["has none", { steps: [] }, false],
+    ["is not there, since it found nothing to fix", undefined, false],
+  ])("is known from the plan of another process, which %s, and that is ended", async (_, plan, expected) => {
+    const events: string[] = [];
+    const canFix = createFixability({
+      fixes: [{ id: "mend", mayFindNothing: true, plan: () => Promise.reject(new Error("planned in this process")) }],
+      openElsewhere(checkId) {
+        events.push(`open ${checkId}`);
+        const close = () => Promise.resolve(void events.push("close"));
+        const proceed = () => Promise.reject(new Error("carried out"));
+        return Promise.resolve({ found: ill, proceed, close, ...defined({ plan }) });
+      },
+      clock: createFakeClock(),
+    });
+    expect(await canFix({ checkId: "disk", fixId: "mend" }, ill, never)).toBe(expected);
+    expect(events).toEqual(["open disk", "close"]);
   });
 
   it("is assumed when its plan fails or takes too long", async () => {

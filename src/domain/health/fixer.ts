@@ -1,4 +1,4 @@
-import { type FixResult, type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
+import { type FixResult, type FixStepReport, type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
 import { fixTimeoutMs } from "#contract/limits.ts";
 import type { Caller, Plan } from "#contract/operation.ts";
 import type { Scope } from "#contract/scopes.ts";
@@ -10,7 +10,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { defined } from "#kernel/values.ts";
 import type { Check } from "./check.ts";
-import type { Fix, FixPlan, FixStep, OnOperation, OpenFix } from "./fix.ts";
+import type { Fix, FixFound, OnOperation, OpenFix, ToldPlan } from "./fix.ts";
 import { agreedOf, carryOutSteps, nothingPossible, nothingToDo, planOf, verdict } from "./fix-result.ts";
 import type { CheckRunner } from "./runner.ts";
 
@@ -67,13 +67,12 @@ interface State extends FixerPorts {
   readonly running: Map<Fix["kind"], string>;
 }
 
-/** What is planned, wherever that is. */
-type Planned = FixPlan<Pick<FixStep, "action">>;
+type PlannedElsewhere = OpenFix & Required<Pick<FixFound, "plan">>;
 
 interface Found {
   readonly check: HealthCheckResult;
   readonly fix: Fix;
-  readonly open: OpenFix | undefined;
+  readonly open: PlannedElsewhere | undefined;
 }
 
 /** How long another process may take to plan, beyond the limit of the check. */
@@ -99,7 +98,7 @@ function fixRefusal(state: State, fix: Fix, who: Who): DomainError | undefined {
 }
 
 /** @throws DomainError where the scopes of the caller do not cover all that the plan touches. */
-function authorizePlan(state: State, fix: Fix, plan: Planned, asked: Asked): void {
+function authorizePlan(state: State, fix: Fix, plan: ToldPlan, asked: Asked): void {
   if (plan.steps.length === 0 || !fix.alsoNeeds.includes("services:restart")) return;
   const { units = [] } = plan;
   const { scopes = [] } = asked.caller ?? {};
@@ -117,27 +116,34 @@ async function requireConsent({ hooks }: State, fix: Fix, check: HealthCheckResu
   if (veto !== undefined) throw refusedBy(veto, `fix ${check.check_id}`);
 }
 
-async function perform(
-  { clock, runner }: State,
-  { fix, check, open }: Found,
-  plan: FixPlan,
-  during: { readonly signal: AbortSignal; readonly onOperation: OnOperation },
-) {
-  if (open === undefined) {
-    const steps = await carryOutSteps(fix, plan, during, clock);
-    return { steps, after: await runner.rerun(check.check_id) };
-  }
-  const { steps, after } = await open.proceed(during.signal);
-  return { steps, after: await runner.rerun(check.check_id, { run: () => Promise.resolve(after) }) };
+/** What is to be done, by this process or by the one that planned it. */
+interface Planned {
+  readonly plan: ToldPlan;
+  readonly perform: (during: {
+    readonly signal: AbortSignal;
+    readonly onOperation: OnOperation;
+  }) => Promise<{ readonly steps: readonly FixStepReport[]; readonly after: HealthCheckResult | undefined }>;
 }
 
-const byOther = (): Promise<never> => Promise.reject(new Error("another process carries this step out"));
-
 /** @throws what the fix throws that cannot plan. */
-async function planFor({ fix, check, open }: Found, signal: AbortSignal): Promise<FixPlan> {
-  if (open === undefined) return fix.plan({ ...check, details: { ...check.details } }, signal);
-  const { steps = [], ...rest } = open.plan ?? {};
-  return { ...rest, steps: steps.map(({ action }) => ({ action, run: byOther })) };
+async function planFor({ clock, runner }: State, { fix, check, open }: Found, signal: AbortSignal): Promise<Planned> {
+  if (open === undefined) {
+    const plan = await fix.plan({ ...check, details: { ...check.details } }, signal);
+    return {
+      plan,
+      async perform(during) {
+        const steps = await carryOutSteps(fix, plan, during, clock);
+        return { steps, after: await runner.rerun(check.check_id) };
+      },
+    };
+  }
+  return {
+    plan: open.plan,
+    async perform(during) {
+      const { steps, after } = await open.proceed(during.signal);
+      return { steps, after: await runner.rerun(check.check_id, { run: () => Promise.resolve(after) }) };
+    },
+  };
 }
 
 async function carryOut(state: State, found: Found, asked: Asked, onOperation: OnOperation): Promise<FixResult> {
@@ -152,12 +158,12 @@ async function carryOut(state: State, found: Found, asked: Asked, onOperation: O
     return { success: false, fix_id: fixId, message, steps: [], check: before, risk };
   };
   try {
-    const plan = await planFor(found, signal);
+    const { plan, perform } = await planFor(state, found, signal);
     requireAsPlanned(asked.planned, agreedOf(plan), `fix ${asked.checkId}`);
     if (plan.steps.length === 0) return nothingDone(plan.reason ?? nothingPossible);
     authorizePlan(state, fix, plan, asked);
     await requireConsent(state, fix, before);
-    const { steps: reports, after = before } = await perform(state, found, plan, { signal, onOperation });
+    const { steps: reports, after = before } = await perform({ signal, onOperation });
     // What a run says that the end of the service cut short is not so.
     const rest = { fix_id: fixId, steps: [...reports], check: shutdown.signal.aborted ? before : after, risk };
     if (shutdown.signal.aborted && !reports.some(({ status }) => status === "failed")) {
@@ -179,8 +185,9 @@ async function carryOut(state: State, found: Found, asked: Asked, onOperation: O
 async function dryRun(state: State, found: Found, asked: Asked): Promise<Plan> {
   const { hooks, shutdown } = state;
   // A plan that cannot be made is one without steps here too, as when it is carried out.
-  const plan = await planFor(found, shutdown.signal).catch(
-    (error: unknown): FixPlan => ({ steps: [], reason: errorMessage(error) }),
+  const plan = await planFor(state, found, shutdown.signal).then(
+    (planned) => planned.plan,
+    (error: unknown): ToldPlan => ({ steps: [], reason: errorMessage(error) }),
   );
   authorizePlan(state, found.fix, plan, asked);
   return planOf(found.fix, plan, hooks === undefined || plan.steps.length === 0 ? [] : askingSteps(hooks, "pre_fix"));
@@ -209,13 +216,14 @@ async function alone<T>(
 async function runForFix({ runner, openElsewhere, shutdown }: State, check: Check) {
   if (openElsewhere === undefined || check.fixes === undefined)
     return { found: await runner.rerun(check.id), open: undefined };
-  let open: OpenFix | undefined;
+  let open: PlannedElsewhere | undefined;
   const found = await runner.rerun(check.id, {
     graceMs: planningMs,
     async run(signal) {
       const opened = await openElsewhere(check.id, AbortSignal.any([signal, shutdown.signal]));
-      if (signal.aborted || opened.plan === undefined) await opened.close();
-      else open = opened;
+      const { plan } = opened;
+      if (signal.aborted || plan === undefined) await opened.close();
+      else open = { ...opened, plan };
       return opened.found;
     },
   });

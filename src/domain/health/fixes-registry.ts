@@ -24,10 +24,11 @@ export interface FixPorts {
   readonly journal: Pick<Journal, "size" | "canRotate" | "rotate" | "vacuum">;
   readonly cleanup: DiskCleanup;
   readonly fileSystems: Pick<FileSystems, "holding">;
-  readonly security: SecurityUpdater;
+  /** Undefined in a process that begins no operations. */
+  readonly security?: SecurityUpdater | undefined;
 }
 
-export function builtInFixes(ports: FixPorts): readonly Fix[] {
+export function builtInFixes({ security, ...ports }: FixPorts): readonly Fix[] {
   return [
     diskCleanupFix(ports),
     vacuumJournalFix(ports),
@@ -36,6 +37,6 @@ export function builtInFixes(ports: FixPorts): readonly Fix[] {
     aptFixDpkgFix(ports),
     aptFixDependenciesFix(ports),
     refreshPackageListsFix(ports),
-    applySecurityUpdatesFix(ports),
+    ...(security === undefined ? [] : [applySecurityUpdatesFix({ security })]),
   ];
 }

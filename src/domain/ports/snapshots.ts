@@ -124,7 +124,10 @@ export interface SnapshotBackend {
   readonly tidy: (settle: (transactionId: string) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
 
-export interface HostUpdates {
+/** What changes no snapshot: all that is done outside of operations. */
+export type SnapshotReader = Pick<SnapshotBackend, "folder" | "list" | "lacking" | "diff" | "compareFile" | "verify">;
+
+export interface HostUpdates<Backend = SnapshotReader> {
   readonly manager: PackageManager;
-  readonly backend: SnapshotBackend;
+  readonly backend: Backend;
 }

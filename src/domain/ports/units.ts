@@ -85,6 +85,8 @@ export interface FoundUnit extends Unit {
   readonly can: Readonly<Record<UnitVerb, boolean>>;
   /** Whether its conditions held when systemd checked them last, at each start. */
   readonly isConditionMet: boolean;
+  /** Another one with each start; empty for a unit that has not been started. */
+  readonly invocation: string;
   /** systemd's Restart=; empty for a unit that is not a service. */
   readonly restart: string;
   /** The path of its unit file; empty where it has none. */
@@ -111,8 +113,13 @@ export interface UnitState extends Pick<Unit, "name" | "loadState" | "activeStat
   readonly waitsAt?: readonly { readonly protocol: "tcp" | "udp"; readonly port: number }[];
 }
 
-export type UnitFileJob = (name: string, confirmation?: Confirmation) => Promise<readonly UnitFileChange[]>;
-export type UnitJob = (name: string, signal: AbortSignal, confirmation?: Confirmation) => Promise<string>;
+/** A unit as it has just been read, which is judged as it was then; or its name, by which it is read first. */
+export type NamedUnit = string | FoundUnit;
+
+export type UnitFileJob = (unit: NamedUnit, confirmation?: Confirmation) => Promise<readonly UnitFileChange[]>;
+export type UnitJob = (unit: NamedUnit, signal: AbortSignal, confirmation?: Confirmation) => Promise<string>;
+
+export const nameOf = (unit: NamedUnit): string => (typeof unit === "string" ? unit : unit.name);
 
 /** Every method throws {@link UnitsUnavailable} without an answer of systemd; where it does not run, units can only be listed. */
 export interface Units {
@@ -131,7 +138,7 @@ export interface Units {
   readonly states: (also: readonly string[]) => Promise<readonly UnitState[] | undefined>;
   /** The current state, loading the unit if needed; loadState `not-found` for an unknown one. */
   readonly read: (name: string) => Promise<FoundUnit>;
-  readonly resetFailed: (name: string, confirmation?: Confirmation) => Promise<void>;
+  readonly resetFailed: (unit: NamedUnit, confirmation?: Confirmation) => Promise<void>;
   /**
    * Restarts the unit and waits for the job; never when the policy refuses.
    * @returns systemd's job result, `running` when the job takes longer. When the bus was lost meanwhile, the state of the unit has to
@@ -246,11 +253,12 @@ export const hasCrashed = (unit: Unit): boolean => unit.activeState === "failed"
 export async function changeUnit<V extends UnitVerb>(
   units: Pick<Units, "read" | "settled" | V>,
   verb: V,
-  name: string,
+  unit: NamedUnit,
   signal: AbortSignal,
   confirmation: Confirmation = unconfirmed,
 ): Promise<{ readonly jobResult: string; readonly after: FoundUnit }> {
-  const jobResult = await units[verb](name, signal, confirmation);
+  const name = nameOf(unit);
+  const jobResult = await units[verb](unit, signal, confirmation);
   return { jobResult, after: await (jobResult === "done" ? units.settled(name, settleMs) : units.read(name)) };
 }
 

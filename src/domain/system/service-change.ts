@@ -146,8 +146,8 @@ export function createServiceChanges({ units, ownUnit }: ServicePorts) {
     const { name } = unit;
     const reason = alreadySo(verb, unit);
     if (reason !== undefined) return { ...toServiceEntry(unit), success: true, message: reason, job_result: "" };
-    if (mayHaveHitStartLimit(verb, unit)) await units.resetFailed(name, confirmation);
-    const { jobResult, after } = await changeUnit(units, verb, name, signal, confirmation);
+    if (mayHaveHitStartLimit(verb, unit)) await units.resetFailed(unit, confirmation);
+    const { jobResult, after } = await changeUnit(units, verb, unit, signal, confirmation);
     const details = { job_result: jobResult, active_state: after.activeState };
     if (jobResult === "running") {
       const message = `cannot confirm the ${verb} of ${name}: its job is still running (look again later)`;

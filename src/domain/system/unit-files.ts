@@ -151,7 +151,7 @@ export function createUnitFileChanges({ units, ownUnit }: ServicePorts) {
     const reason = isSoAlready(verb, unit);
     if (reason !== undefined) return { ...toServiceEntry(unit), success: true, message: reason, changes: [] };
     return onHost(doing, async () => {
-      const changes = await units[verb](unit.name, confirmation);
+      const changes = await units[verb](unit, confirmation);
       const after = await units.read(unit.name);
       const message = unitFileMessage(verb, unit, after);
       return { ...toServiceEntry(after), success: true, message, changes: changes.map((each) => ({ ...each })) };

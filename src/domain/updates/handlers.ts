@@ -11,7 +11,7 @@ import {
   type TransactionPlan,
   type UpdateRequest,
 } from "#domain/ports/packages.ts";
-import type { FileState, HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
+import type { FileState, HostUpdates, SnapshotReader } from "#domain/ports/snapshots.ts";
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { createSharedRun } from "#kernel/shared-run.ts";
@@ -37,7 +37,7 @@ export interface LongWork {
     kind: K,
     input: UpdateWork[K]["input"],
     context: Context,
-    /** Refuses what is impossible before it is recorded; not called for a repeated request. */
+    /** Refuses what is impossible before it is recorded; not called for a repeated request, nor for one that was planned right before. */
     check?: () => Promise<unknown>,
   ) => Promise<UpdateWork[K]["result"] | Accepted>;
 }
@@ -101,7 +101,7 @@ const lacking = (lacks: readonly PackageVersion[]): DomainError =>
 
 /** Of versions that are to be returned to, the names of those that cannot be. */
 async function findLacks(
-  backend: SnapshotBackend,
+  backend: SnapshotReader,
   changes: readonly Pick<TransactionPlan["changes"][number], "name" | "architecture" | "from">[],
   signal: AbortSignal,
 ): Promise<readonly PackageVersion[]> {
@@ -147,7 +147,7 @@ export async function applyPlan(
 }
 
 async function rollbackPlan(
-  backend: SnapshotBackend,
+  backend: SnapshotReader,
   { snapshotId, etc = "touched", allowDowngrade: allowed, partial: isPartial }: UpdateWork["updates.rollback"]["input"],
   rules: DowngradeRules,
   signal: AbortSignal,

@@ -84,11 +84,11 @@ export interface UpdateWorkPorts {
 }
 
 /** @throws DomainError `NOT_FOUND`. */
-export async function requireSnapshot(
-  backend: SnapshotBackend | undefined,
+export async function requireSnapshot<Backend extends Pick<SnapshotBackend, "list">>(
+  backend: Backend | undefined,
   snapshotId: string,
   signal: AbortSignal,
-): Promise<{ readonly backend: SnapshotBackend; readonly snapshot: StoredSnapshot }> {
+): Promise<{ readonly backend: Backend; readonly snapshot: StoredSnapshot }> {
   const snapshot = (await backend?.list(signal))?.find(({ id }) => id === snapshotId);
   if (backend !== undefined && snapshot !== undefined) return { backend, snapshot };
   throw new DomainError("NOT_FOUND", `cannot find the snapshot ${snapshotId}`, { snapshot_id: snapshotId });

@@ -1,9 +1,9 @@
 import { lstatSync } from "node:fs";
 import { type ConfirmedPlugin, openConfirmedPlugins } from "#adapters/plugins/index.ts";
-import { pluginFoldersOf } from "#app/plugins.ts";
 import type { Config } from "#config/load.ts";
 import { permissionWords } from "#domain/plugins/confirmation.ts";
-import { places } from "./places.ts";
+import { places } from "#root/places.ts";
+import { pluginFoldersOf } from "./plugins.ts";
 
 export interface Confirmable extends Omit<ConfirmedPlugin, "confirmedAt"> {
   readonly permissions: readonly string[];

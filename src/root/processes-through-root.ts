@@ -1,30 +1,7 @@
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
-import type { Accounts, Logins } from "#domain/ports/accounts.ts";
-import type { HostNameChange, HostNames, TimeChange, TimeSettings } from "#domain/ports/host-settings.ts";
 import type { DeletedFiles, Processes, ProcessId, ProcessOwners, SampledProcess } from "#domain/ports/processes.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { RequestRoot } from "./request.ts";
-
-/** Whether a password is set, and which keys open an account, only root can read. */
-export const accountsThroughRoot = (request: RequestRoot): Accounts => ({
-  list: (signal) => request("users.list", {}, signal),
-});
-
-export const loginsThroughRoot = (logins: Logins, request: RequestRoot): Logins => ({
-  ...logins,
-  sessions: async (signal) => (await request("users.sessions", {}, signal)).sessions,
-});
-
-/** Reading takes no rights; polkit lets the service change nothing of it. */
-export const timeThroughRoot = (time: TimeSettings, request: RequestRoot): TimeSettings => ({
-  ...time,
-  set: async (change: TimeChange, signal) => void (await request("host.set_time", change, signal)),
-});
-
-export const namesThroughRoot = (names: HostNames, request: RequestRoot): HostNames => ({
-  ...names,
-  set: async (change: HostNameChange, signal) => void (await request("host.set_hostname", change, signal)),
-});
 
 /** Root is asked for users at most so often: each time it starts a process. */
 const ownersAgeMs = 60_000;
@@ -36,20 +13,19 @@ const rootAgeMs = 5_000;
 
 /** Signals, which root sends, and what root sees of processes, input, output and files: a service without rights does neither of others. */
 export function processesThroughRoot(
-  processes: Processes,
+  processes: Pick<Processes, "io" | "deletedFiles">,
   request: RequestRoot,
   clock: Pick<Clock, "monotonicMs">,
-): Processes {
+): Pick<Processes, "ioOfAll" | "deletedFiles" | "signal"> {
   const ioOfAll = keptForSeconds(clock, async () => {
-    const { io } = await request("processes.io", {}, never);
+    const io = await request("processes.io", {}, never);
     return io.map(([pid, startTicks, readBytes, writtenBytes]) => [pid, { startTicks, readBytes, writtenBytes }]);
   });
   const deletedOfAll = keptForSeconds(clock, async () => {
-    const { files } = await request("processes.deleted_files", {}, never);
+    const files = await request("processes.deleted_files", {}, never);
     return files.map(([pid, startTicks, deleted]) => [pid, { startTicks, ...deleted }]);
   });
   return {
-    ...processes,
     async ioOfAll(wanted) {
       const [own, all] = await Promise.all([processes.io(wanted), ioOfAll()]);
       return byProcess(wanted, (each) => own.get(each.pid) ?? sameProcess(all.known, each));
@@ -61,9 +37,8 @@ export function processesThroughRoot(
         return own.get(each.pid) ?? told ?? (all.isAnswered ? noFiles : undefined);
       });
     },
-    async signal({ pid, startTicks }, signal) {
-      await request("processes.signal", { pid, start_ticks: startTicks, signal }, never);
-    },
+    signal: ({ pid, startTicks }, signal) =>
+      request("processes.signal", { pid, start_ticks: startTicks, signal }, never),
   };
 }
 
@@ -139,7 +114,7 @@ export function ownersThroughRoot(request: RequestRoot, clock: Pick<Clock, "mono
 
   const ask = async (): Promise<void> => {
     try {
-      const { owners } = await request("processes.owners", {}, never);
+      const owners = await request("processes.owners", {}, never);
       const found = Object.entries(owners).flatMap(([uid, ids]) =>
         ids.map(([pid, startTicks]) => [pid, { startTicks, uid: Number(uid) }] as const),
       );
