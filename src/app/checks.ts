@@ -10,7 +10,6 @@ import { createHostFiles } from "#adapters/host-files/index.ts";
 import { createPluginRunner, type PluginUser } from "#adapters/monitoring-plugin/index.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
-import { createPressure } from "#adapters/procfs/pressure.ts";
 import { createProcessFiles } from "#adapters/procfs/process-files.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createUnitMemories } from "#adapters/procfs/unit-memory.ts";
@@ -96,7 +95,6 @@ export function createHostChecks(parts: {
     unitMemories: createUnitMemories(),
     smartDisks: createSmartDisks({ exec }),
     fileSystemHealth: createFileSystemHealth({ exec }),
-    pressure: createPressure(),
     containers: createContainers(),
     backupFolders: createBackupFolders({ look: lookApart }),
     backupSnapshots: createBackupSnapshots({ exec }),

@@ -13,7 +13,6 @@ import {
   parseSwap,
   parseSwapTraffic,
 } from "#adapters/procfs/parse.ts";
-import { createPressure } from "#adapters/procfs/pressure.ts";
 import { createProcessFiles } from "#adapters/procfs/process-files.ts";
 import { parseProcessStat } from "#adapters/procfs/process-stat.ts";
 import { parseIpv4Routes, parseIpv6Routes } from "#adapters/routes/index.ts";
@@ -21,6 +20,7 @@ import { parseIpv4, parseIpv6 } from "#adapters/routes/links.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { parseSockets, states } from "#adapters/sockets/parse.ts";
 import { conntrackCheck } from "#domain/health/checks/conntrack.ts";
+import { pressureIn } from "#domain/health/checks/pressure.ts";
 import { directoryPerTest, writeFiles } from "../ports/support/directories.ts";
 import { describeCases, uncovered } from "./cases.ts";
 
@@ -225,8 +225,8 @@ describeCases("proc", ({ path, text, files }) => {
   it.each(Object.entries(pressures))(
     "pressure %s: each resource, without what an older kernel does not measure",
     async (folder, expected) => {
-      for (const each of resources) writeFiles(dir(), { [`pressure/${each}`]: text("pressure", folder, each) });
-      const found = (await createPressure({ procDir: dir() }).read()) ?? [];
+      for (const each of resources) writeFiles(dir(), { [`proc/pressure/${each}`]: text("pressure", folder, each) });
+      const found = (await pressureIn(createHostFiles(dir()))) ?? [];
       expect(Object.fromEntries(found.map(({ resource, ...stalls }) => [resource, stalls]))).toEqual(expected);
     },
   );

@@ -3,12 +3,11 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createHostFiles } from "#adapters/host-files/index.ts";
 import { createStaleCode } from "#adapters/packages/common/stale-code.ts";
-import { createPressure } from "#adapters/procfs/pressure.ts";
 import { createProcessFiles } from "#adapters/procfs/process-files.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createUnitMemories } from "#adapters/procfs/unit-memory.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
-import { fakePressureOn } from "../fakes/pressure.ts";
+import { pressureIn } from "#domain/health/checks/pressure.ts";
 import { fakeUnitMemory } from "../fakes/unit-memories.ts";
 import { directoryWith } from "./support/directories.ts";
 
@@ -21,31 +20,16 @@ it("files of the kernel are read as they are, listed in order, and refused as th
   expect(names).toEqual([...names].sort());
   expect(names).toContain("status");
   expect(await files.target("/proc/self")).toBe(String(process.pid));
-  for (const read of [files.text, files.names, files.target])
+  expect(await files.real("/proc/self")).toBe(`/proc/${process.pid}`);
+  expect(await files.stat("/proc/self/cmdline")).toEqual({ size: 0, isSocket: false });
+  for (const read of [files.text, files.names, files.target, files.real, files.stat])
     await expect(read("/proc/nothing")).rejects.toMatchObject({ code: "ENOENT" });
   expect(await createHostFiles("/proc").names("self")).toContain("status");
 });
 
-describe("pressure", () => {
-  const procDir = directoryWith({
-    // A kernel of 2018, which says nothing of processors in full.
-    "pressure/cpu": "some avg10=0.00 avg60=1.50 avg300=2.25 total=77\n",
-    "pressure/memory":
-      "some avg10=9.00 avg60=8.00 avg300=7.00 total=12\nfull avg10=6.00 avg60=5.00 avg300=4.00 total=9\n",
-  });
-
-  it("is what the kernel says of each resource, and undefined where it does not measure it", async () => {
-    expect(await createPressure({ procDir }).read()).toEqual([
-      fakePressureOn("cpu", { some: { avg10: 0, avg60: 1.5, avg300: 2.25 }, full: null }),
-      fakePressureOn("memory", { some: { avg10: 9, avg60: 8, avg300: 7 }, full: { avg10: 6, avg60: 5, avg300: 4 } }),
-    ]);
-    expect(await createPressure(nowhere).read()).toBeUndefined();
-  });
-
-  it("of this machine is measured where its kernel has it", async () => {
-    const resources = ((await createPressure().read()) ?? []).map(({ resource }) => resource);
-    expect(resources).toEqual(["cpu", "memory", "io"].filter((name) => existsSync(`/proc/pressure/${name}`)));
-  });
+it("pressure of this machine is measured where its kernel has it", async () => {
+  const resources = ((await pressureIn(createHostFiles())) ?? []).map(({ resource }) => resource);
+  expect(resources).toEqual(["cpu", "memory", "io"].filter((name) => existsSync(`/proc/pressure/${name}`)));
 });
 
 describe("RAID arrays", () => {

@@ -1,6 +1,7 @@
+import { createHostFiles } from "#adapters/host-files/index.ts";
 import { createHostSampler } from "#adapters/procfs/host-sampler.ts";
-import { createPressure } from "#adapters/procfs/pressure.ts";
 import { openRingStore } from "#adapters/ring-store/index.ts";
+import { pressureIn } from "#domain/health/checks/pressure.ts";
 import { systemMetricHandlers } from "#domain/system/metrics/handlers.ts";
 import { createMetricSampler } from "#domain/system/metrics/sampler.ts";
 import type { PartContext } from "../part.ts";
@@ -21,7 +22,7 @@ export type SystemMetricsPart = ReturnType<typeof createSystemMetricsPart>;
 export const buildSystemMetricsPart = ({ config, clock, log }: PartContext, { facts }: Pick<BuiltHost, "facts">) =>
   createSystemMetricsPart({
     clock,
-    host: createHostSampler({ host: facts, pressure: createPressure() }),
+    host: createHostSampler({ host: facts, pressure: () => pressureIn(createHostFiles()) }),
     store: openRingStore({
       stateDir: config.stateDir,
       onUnreadable: (error) => log.warn({ err: error }, "metrics of the host unreadable, reset"),

@@ -4,7 +4,7 @@ import type { Containers } from "#domain/ports/containers.ts";
 import type { ClockOffsets, HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { HostFiles, RunProgram } from "#domain/ports/host-files.ts";
 import type { Journal } from "#domain/ports/journal.ts";
-import type { Pressure, ProcessFiles, UnitMemories } from "#domain/ports/kernel.ts";
+import type { ProcessFiles, UnitMemories } from "#domain/ports/kernel.ts";
 import type {
   CertificateFiles,
   DefaultRoutes,
@@ -83,7 +83,6 @@ export interface CheckPorts {
   readonly smartDisks: SmartDisks;
   readonly fileSystemHealth: FileSystemHealth;
   readonly timers: Timers;
-  readonly pressure: Pressure;
   readonly containers: Containers;
   readonly backupFolders: BackupFolders;
   readonly backupSnapshots: BackupSnapshots;

@@ -1,10 +1,17 @@
-/** What the kernel shows in `/proc` and `/sys`. Nothing is written. Each throws what the system says where it refuses. */
+/**
+ * Files that the host shows: of the kernel in `/proc` and `/sys`, and of programs in `/run` and `/var/lib`. Nothing is written. Each throws
+ * what the system says where it refuses.
+ */
 export interface HostFiles {
   readonly text: (path: string) => Promise<string>;
   /** Names of what is in a directory, sorted. */
   readonly names: (path: string) => Promise<readonly string[]>;
   /** What a link leads to, as it is written there. */
   readonly target: (path: string) => Promise<string>;
+  /** Where a path leads through all links. */
+  readonly real: (path: string) => Promise<string>;
+  /** Of what a path leads to. */
+  readonly stat: (path: string) => Promise<{ readonly size: number; readonly isSocket: boolean }>;
 }
 
 /**
