@@ -10,9 +10,7 @@ import { createHostFiles } from "#adapters/host-files/index.ts";
 import { createPluginRunner, type PluginUser } from "#adapters/monitoring-plugin/index.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
-import { createProcessFiles } from "#adapters/procfs/process-files.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
-import { createUnitMemories } from "#adapters/procfs/unit-memory.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
@@ -91,8 +89,6 @@ export function createHostChecks(parts: {
     clockOffsets: createClockOffsets({ exec }),
     hostFiles: createHostFiles(),
     exec,
-    processFiles: createProcessFiles(),
-    unitMemories: createUnitMemories(),
     smartDisks: createSmartDisks({ exec }),
     fileSystemHealth: createFileSystemHealth({ exec }),
     containers: createContainers(),

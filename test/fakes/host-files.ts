@@ -10,14 +10,13 @@ const refuse = (code: string, path: string): never => {
  * The size of a directory is the number of what is in it, as in /proc since Linux 6.2.
  */
 export function createFakeHostFiles(files: Readonly<Record<string, string>> = {}): HostFiles {
-  const paths = Object.keys(files);
   const read = (path: string): string => {
     const found = files[path] ?? refuse("ENOENT", path);
     return found.startsWith("!") ? refuse(found.slice(1), path) : found;
   };
   const namesIn = (path: string): readonly string[] => {
     if (path in files) read(path);
-    const below = paths.filter((each) => each.startsWith(`${path}/`));
+    const below = Object.keys(files).filter((each) => each.startsWith(`${path}/`));
     if (below.length === 0) return refuse("ENOENT", path);
     return [...new Set(below.map((each) => each.slice(path.length + 1).split("/")[0] ?? ""))].sort();
   };

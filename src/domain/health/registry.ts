@@ -4,7 +4,6 @@ import type { Containers } from "#domain/ports/containers.ts";
 import type { ClockOffsets, HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { HostFiles, RunProgram } from "#domain/ports/host-files.ts";
 import type { Journal } from "#domain/ports/journal.ts";
-import type { ProcessFiles, UnitMemories } from "#domain/ports/kernel.ts";
 import type {
   CertificateFiles,
   DefaultRoutes,
@@ -78,8 +77,6 @@ export interface CheckPorts {
   readonly clockOffsets: ClockOffsets;
   readonly hostFiles: HostFiles;
   readonly exec: RunProgram;
-  readonly processFiles: ProcessFiles;
-  readonly unitMemories: UnitMemories;
   readonly smartDisks: SmartDisks;
   readonly fileSystemHealth: FileSystemHealth;
   readonly timers: Timers;

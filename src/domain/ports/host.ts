@@ -22,7 +22,6 @@ export interface HostFacts {
   readonly cpuPercent: (overMs?: number) => Promise<number>;
   /** Pages that were read from swap and written to it since boot; undefined where the kernel does not count them. */
   readonly swapTraffic: () => Promise<{ readonly pagesIn: number; readonly pagesOut: number } | undefined>;
-  readonly fileHandles: () => Promise<{ readonly used: number; readonly maximum: number }>;
   readonly zombies: () => Promise<readonly Zombie[]>;
 }
 
