@@ -19,7 +19,6 @@ import { createBackupSnapshots } from "#adapters/snapper/index.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
-import { createClockOffsets } from "#adapters/time-daemons/index.ts";
 import { createTimeSync } from "#adapters/timedate/index.ts";
 import { certificateFiles } from "#adapters/tls/warnings.ts";
 import { backupTargets, checkPlan, pluginSettings } from "#config/checks.ts";
@@ -86,7 +85,6 @@ export function createHostChecks(parts: {
     endpoints: probeTargets(settings)
       .filter(({ target }) => target.kind !== "unit")
       .map(({ name, target }) => ({ name, probe: createComponentProbe({ target, readUnit: units.read }) })),
-    clockOffsets: createClockOffsets({ exec }),
     hostFiles: createHostFiles(),
     exec,
     smartDisks: createSmartDisks({ exec }),

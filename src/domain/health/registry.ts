@@ -1,7 +1,7 @@
 import { builtInCheckIds, type checkMeanings } from "#contract/check-meanings.ts";
 import type { BackupFolders, BackupSnapshots } from "#domain/ports/backups.ts";
 import type { Containers } from "#domain/ports/containers.ts";
-import type { ClockOffsets, HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
+import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { HostFiles, RunProgram } from "#domain/ports/host-files.ts";
 import type { Journal } from "#domain/ports/journal.ts";
 import type {
@@ -74,7 +74,6 @@ export interface CheckPorts {
   readonly sockets: ListeningSockets;
   readonly filter: PacketFilter;
   readonly endpoints: readonly Endpoint[];
-  readonly clockOffsets: ClockOffsets;
   readonly hostFiles: HostFiles;
   readonly exec: RunProgram;
   readonly smartDisks: SmartDisks;

@@ -1,3 +1,5 @@
+import { isNotFound } from "#kernel/errors.ts";
+
 /**
  * Files that the host shows: of the kernel in `/proc` and `/sys`, and of programs in `/run` and `/var/lib`. Nothing is written. Each throws
  * what the system says where it refuses.
@@ -22,3 +24,6 @@ export type RunProgram = (
   argv: readonly [program: string, ...args: string[]],
   options: { readonly signal: AbortSignal; readonly timeoutMs: number },
 ) => Promise<{ readonly exitCode: number; readonly stdout: string; readonly stderr: string }>;
+
+/** Whether a program was not run because it is not installed. */
+export const isNotInstalled = (error: unknown): boolean => error instanceof Error && isNotFound(error.cause);

@@ -1,5 +1,5 @@
-import type { HostFiles, RunProgram } from "#domain/ports/host-files.ts";
-import { isDeviceGone, isNotFound, orUndefined } from "#kernel/errors.ts";
+import { type HostFiles, isNotInstalled, type RunProgram } from "#domain/ports/host-files.ts";
+import { isDeviceGone, orUndefined } from "#kernel/errors.ts";
 import { isString, parseJsonObject, recordsIn } from "#kernel/values.ts";
 import { type Check, createIgnore, skip, toGigabytes } from "../check.ts";
 import { combineFindings, createGrader, type Finding, type Grader } from "../grading.ts";
@@ -64,10 +64,7 @@ async function arePresent(files: Pick<HostFiles, "text" | "names">): Promise<boo
  * LVM's programs are not installed. @throws without an answer, which takes root.
  */
 async function listPools(run: RunProgram, signal: AbortSignal) {
-  const ended = await orUndefined(
-    run(argv, { signal, timeoutMs: 20_000 }),
-    (error) => error instanceof Error && isNotFound(error.cause),
-  );
+  const ended = await orUndefined(run(argv, { signal, timeoutMs: 20_000 }), isNotInstalled);
   if (ended === undefined) return undefined;
   const { exitCode, stdout, stderr } = ended;
   const pools = parseThinPools(stdout);
