@@ -14,7 +14,6 @@ import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
-import { createSmartDisks } from "#adapters/smartctl/index.ts";
 import { createBackupSnapshots } from "#adapters/snapper/index.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
@@ -87,7 +86,6 @@ export function createHostChecks(parts: {
       .map(({ name, target }) => ({ name, probe: createComponentProbe({ target, readUnit: units.read }) })),
     hostFiles: createHostFiles(),
     exec,
-    smartDisks: createSmartDisks({ exec }),
     fileSystemHealth: createFileSystemHealth({ exec }),
     containers: createContainers(),
     backupFolders: createBackupFolders({ look: lookApart }),

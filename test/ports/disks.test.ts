@@ -5,12 +5,10 @@ import { createBlockDevices } from "#adapters/block-devices/index.ts";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import { type Exec, exec } from "#adapters/exec/index.ts";
 import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
-import { createSmartDisks } from "#adapters/smartctl/index.ts";
 import { isRecord, isString, parseJsonObject, recordsIn } from "#kernel/values.ts";
 import { fakeDevice } from "../fakes/block-devices.ts";
 import { fakeRecord } from "../fakes/file-system-health.ts";
-import { fakeSmartDisk } from "../fakes/smart-disks.ts";
-import { smartReports, smartScan, zpoolStatus } from "../host/support/recorded.ts";
+import { zpoolStatus } from "../host/support/recorded.ts";
 import { type KernelDevice, writeBlockDevices } from "./support/block-device-tree.ts";
 import { directoryWith } from "./support/directories.ts";
 import { notInstalled, printing } from "./support/programs.ts";
@@ -134,72 +132,6 @@ describe("block devices", () => {
     const listed = createBlockDevices({ exec: printing(one), sysDir: "/nothing" }).list(signal);
     const details = { missing: "/nothing/block", retryable: false };
     await expect(listed).rejects.toMatchObject({ name: "DisksUnavailable", details });
-  });
-});
-
-describe("disks with SMART", () => {
-  const dir = directoryWith({ smartctl: "" });
-  for (const path of ["disks/block/sda", "virtual/block/vda"]) mkdirSync(join(dir, path), { recursive: true });
-  const program = join(dir, "smartctl");
-  const reports: Readonly<Record<string, { readonly smartctl: { readonly exit_status: number } }>> = smartReports;
-  const smartctl: Exec = (argv) => {
-    const report = reports[argv.at(-1) ?? ""];
-    const stdout = report === undefined ? smartScan : JSON.stringify(report);
-    return printing(stdout, { exitCode: report?.smartctl.exit_status ?? 0 })(argv);
-  };
-
-  it("are listed with what smartctl says of each", async () => {
-    const none = { pendingSectors: null, uncorrectableErrors: null };
-    const disks = createSmartDisks({ exec: smartctl, program, sysDir: join(dir, "disks") });
-    expect(await disks.canList()).toBe(true);
-    expect(await disks.list(signal)).toEqual([
-      fakeSmartDisk({
-        ...{ model: "ST16000NM001G-2KK103", reallocatedSectors: 16, pendingSectors: 8, uncorrectableErrors: 8 },
-        ...{ celsius: 41, powerOnHours: 30_000, selfTest: { hasPassed: false, ageHours: 100 } },
-      }),
-      fakeSmartDisk({
-        ...{ name: "/dev/sdb", model: "Samsung SSD 870 EVO 1TB", kind: "ssd", reallocatedSectors: 1, ...none },
-        ...{ wearPercent: 93, celsius: 33, powerOnHours: 20_000 },
-      }),
-      fakeSmartDisk({
-        ...{ name: "/dev/nvme0", model: "WDC PC SN730 SDBQNTY-512G", kind: "nvme", isHealthy: false },
-        ...{ criticalWarning: 4, reallocatedSectors: null, ...none, uncorrectableErrors: 3, wearPercent: 12 },
-        ...{ celsius: 45, powerOnHours: 9000, selfTest: { hasPassed: true, ageHours: 1000 } },
-      }),
-      fakeSmartDisk({
-        ...{ name: "/dev/sdc", model: "HGST HUS726040AL5210", pendingSectors: null, celsius: 36, powerOnHours: 50_000 },
-      }),
-      { name: "/dev/sdd", unread: "without SMART" },
-    ]);
-  });
-
-  it("cannot be listed where all are virtual, or smartctl is not installed", async () => {
-    for (const missing of [{ sysDir: join(dir, "virtual") }, { program: join(dir, "missing") }]) {
-      const disks = createSmartDisks({ exec: smartctl, program, sysDir: join(dir, "disks"), ...missing });
-      expect(await disks.canList()).toBe(false);
-    }
-  });
-
-  it("throw what smartctl says where it fails, and name a disk that sleeps", async () => {
-    const refusing = printing("", { exitCode: 2, stderr: "no rights\n" });
-    await expect(createSmartDisks({ exec: refusing, program }).list(signal)).rejects.toThrow(
-      "cannot ask smartctl: no rights",
-    );
-    const asleep: Exec = (argv) =>
-      argv.includes("--scan") ? smartctl(argv) : printing('{"power_mode": {"ata_value": 0}}')(argv);
-    expect(await createSmartDisks({ exec: asleep, program }).list(signal)).toEqual(
-      ["/dev/sda", "/dev/sdb", "/dev/nvme0", "/dev/sdc", "/dev/sdd"].map((name) => ({ name, unread: "in standby" })),
-    );
-  });
-
-  it("are listed beside one of which smartctl does not end", async () => {
-    const hanging: Exec = (argv) =>
-      argv.at(-1) === "/dev/sda" ? Promise.reject(new CommandFailed("smartctl took too long")) : smartctl(argv);
-    const disks = await createSmartDisks({ exec: hanging, program }).list(signal);
-    expect(disks.slice(0, 2)).toMatchObject([
-      { name: "/dev/sda", unread: "smartctl took too long" },
-      { name: "/dev/sdb", model: "Samsung SSD 870 EVO 1TB" },
-    ]);
   });
 });
 
