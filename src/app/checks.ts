@@ -5,7 +5,6 @@ import { createComponentProbe } from "#adapters/component-probe/index.ts";
 import { createContainers } from "#adapters/containers/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { lookApart } from "#adapters/exec/look.ts";
-import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
 import { createHostFiles } from "#adapters/host-files/index.ts";
 import { createPluginRunner, type PluginUser } from "#adapters/monitoring-plugin/index.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
@@ -86,7 +85,6 @@ export function createHostChecks(parts: {
       .map(({ name, target }) => ({ name, probe: createComponentProbe({ target, readUnit: units.read }) })),
     hostFiles: createHostFiles(),
     exec,
-    fileSystemHealth: createFileSystemHealth({ exec }),
     containers: createContainers(),
     backupFolders: createBackupFolders({ look: lookApart }),
     backupSnapshots: createBackupSnapshots({ exec }),

@@ -13,7 +13,7 @@ import type {
   SshServer,
 } from "#domain/ports/network.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
-import type { FileSystemHealth, FileSystems, RaidArrays } from "#domain/ports/storage.ts";
+import type { FileSystems, RaidArrays } from "#domain/ports/storage.ts";
 import type { Timers, Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
@@ -76,7 +76,6 @@ export interface CheckPorts {
   readonly endpoints: readonly Endpoint[];
   readonly hostFiles: HostFiles;
   readonly exec: RunProgram;
-  readonly fileSystemHealth: FileSystemHealth;
   readonly timers: Timers;
   readonly containers: Containers;
   readonly backupFolders: BackupFolders;
