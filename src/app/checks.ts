@@ -2,7 +2,6 @@ import { createBackupFolders } from "#adapters/backup-folders/index.ts";
 import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createComponentProbe } from "#adapters/component-probe/index.ts";
-import { createContainers } from "#adapters/containers/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { lookApart } from "#adapters/exec/look.ts";
 import { createHostFiles } from "#adapters/host-files/index.ts";
@@ -14,6 +13,7 @@ import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
 import { createBackupSnapshots } from "#adapters/snapper/index.ts";
+import { getBySocket } from "#adapters/socket-http/index.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
@@ -85,7 +85,7 @@ export function createHostChecks(parts: {
       .map(({ name, target }) => ({ name, probe: createComponentProbe({ target, readUnit: units.read }) })),
     hostFiles: createHostFiles(),
     exec,
-    containers: createContainers(),
+    getBySocket,
     backupFolders: createBackupFolders({ look: lookApart }),
     backupSnapshots: createBackupSnapshots({ exec }),
     backupTargets: backupTargets(settings),

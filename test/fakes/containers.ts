@@ -1,4 +1,4 @@
-import type { Container, ContainerEngine, ContainerState, Containers } from "#domain/ports/containers.ts";
+import type { Container, ContainerState } from "#domain/health/container-engines.ts";
 
 /** A container that ended well an hour after the start of 2026, and that is not to run again. */
 export const fakeContainerState = (given: Partial<ContainerState> = {}): ContainerState => ({
@@ -20,13 +20,4 @@ export const fakeContainer = (given: Partial<Container> = {}): Container => ({
   state: "running",
   isUnhealthy: false,
   ...given,
-});
-
-/** @param containers undefined: there is no engine. */
-export const createFakeContainers = (
-  containers?: readonly Container[],
-  engines: readonly ContainerEngine[] = ["docker"],
-): Containers => ({
-  engines: () => Promise.resolve(containers === undefined ? [] : engines),
-  list: () => Promise.resolve(containers ?? []),
 });

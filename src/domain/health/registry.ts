@@ -1,8 +1,7 @@
 import { builtInCheckIds, type checkMeanings } from "#contract/check-meanings.ts";
 import type { BackupFolders, BackupSnapshots } from "#domain/ports/backups.ts";
-import type { Containers } from "#domain/ports/containers.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
-import type { HostFiles, RunProgram } from "#domain/ports/host-files.ts";
+import type { GetBySocket, HostFiles, RunProgram } from "#domain/ports/host-files.ts";
 import type { Journal } from "#domain/ports/journal.ts";
 import type {
   CertificateFiles,
@@ -77,7 +76,7 @@ export interface CheckPorts {
   readonly hostFiles: HostFiles;
   readonly exec: RunProgram;
   readonly timers: Timers;
-  readonly containers: Containers;
+  readonly getBySocket: GetBySocket;
   readonly backupFolders: BackupFolders;
   readonly backupSnapshots: BackupSnapshots;
   readonly backupTargets: readonly BackupTarget[];

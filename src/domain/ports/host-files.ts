@@ -27,3 +27,13 @@ export type RunProgram = (
 
 /** Whether a program was not run because it is not installed. */
 export const isNotInstalled = (error: unknown): boolean => error instanceof Error && isNotFound(error.cause);
+
+/**
+ * One GET of HTTP on the Unix socket of a program of the host.
+ * @throws where it does not answer in time, or says too much; what the system says where there is no connection.
+ */
+export type GetBySocket = (
+  socketPath: string,
+  path: string,
+  signal: AbortSignal,
+) => Promise<{ readonly status: number; readonly body: string }>;
