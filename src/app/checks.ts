@@ -12,7 +12,6 @@ import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
-import { createBackupSnapshots } from "#adapters/snapper/index.ts";
 import { getBySocket } from "#adapters/socket-http/index.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
@@ -87,7 +86,6 @@ export function createHostChecks(parts: {
     exec,
     getBySocket,
     backupFolders: createBackupFolders({ look: lookApart }),
-    backupSnapshots: createBackupSnapshots({ exec }),
     backupTargets: backupTargets(settings),
   });
   const checks = [

@@ -1,5 +1,5 @@
 import { builtInCheckIds, type checkMeanings } from "#contract/check-meanings.ts";
-import type { BackupFolders, BackupSnapshots } from "#domain/ports/backups.ts";
+import type { BackupFolders } from "#domain/ports/backups.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { GetBySocket, HostFiles, RunProgram } from "#domain/ports/host-files.ts";
 import type { Journal } from "#domain/ports/journal.ts";
@@ -78,7 +78,6 @@ export interface CheckPorts {
   readonly timers: Timers;
   readonly getBySocket: GetBySocket;
   readonly backupFolders: BackupFolders;
-  readonly backupSnapshots: BackupSnapshots;
   readonly backupTargets: readonly BackupTarget[];
 }
 

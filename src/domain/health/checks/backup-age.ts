@@ -1,9 +1,11 @@
-import type { BackupFolders, BackupSnapshots } from "#domain/ports/backups.ts";
+import type { BackupFolders } from "#domain/ports/backups.ts";
+import { isNotInstalled, type RunProgram } from "#domain/ports/host-files.ts";
 import type { Timers, Units } from "#domain/ports/units.ts";
 import { lazy } from "#kernel/async.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
-import { errorMessage } from "#kernel/errors.ts";
+import { errorMessage, orUndefined } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
+import { isNumber, isString, parseJsonObject, recordsIn } from "#kernel/values.ts";
 import { type Check, type CheckSettings, createIgnore, grade, skip } from "../check.ts";
 import { combineFindings, type Finding } from "../grading.ts";
 
@@ -51,6 +53,35 @@ function ageOfRun(
   return at === null ? { at, shownBy, fault: `systemd knows of no run of ${unit} since boot` } : { at, shownBy };
 }
 
+/** A snapshot of snapper. */
+interface Snapshot {
+  readonly number: number;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+}
+
+/** `snapper --jsonout list`, snapper(8): number 0 is the present state and has no date. */
+function parseSnapshots(text: string, config: string): readonly Snapshot[] {
+  return recordsIn(parseJsonObject(text)?.[config]).flatMap(({ number, date }) => {
+    const createdAt = isString(date) ? Date.parse(`${date.replace(" ", "T")}Z`) : Number.NaN;
+    return isNumber(number) && number > 0 && !Number.isNaN(createdAt) ? [{ number, createdAt }] : [];
+  });
+}
+
+/**
+ * Of a configuration of snapper; asks the program itself, and not its service, which would be started for it.
+ * @throws Error with snapper's own words where it refuses, as for a configuration that it does not have.
+ */
+async function readSnapshots(exec: RunProgram, config: string, signal: AbortSignal): Promise<readonly Snapshot[]> {
+  const output = ["--no-dbus", "--jsonout", "--utc"] as const;
+  const argv = ["snapper", ...output, "-c", config, "list", "--columns", "number,date"] as const;
+  const ended = await orUndefined(exec(argv, { signal, timeoutMs: 20_000 }), isNotInstalled);
+  if (ended === undefined) throw new Error("snapper is not installed");
+  const { exitCode, stdout, stderr } = ended;
+  if (exitCode !== 0) throw new Error(`snapper: ${(stderr || stdout).trim() || `exit code ${exitCode}`}`);
+  return parseSnapshots(stdout, config);
+}
+
 /**
  * How old the last backups are that the settings name in `targets`: by the newest file of a directory that is not empty, by the last
  * success of a service or of what a timer starts, or by the newest snapshot of snapper. By default 26 hours warn, 50 fail; a failed run
@@ -60,12 +91,12 @@ function ageOfRun(
 export function backupAgeCheck(ports: {
   backupTargets: readonly BackupTarget[];
   backupFolders: BackupFolders;
-  backupSnapshots: BackupSnapshots;
+  exec: RunProgram;
   timers: Timers;
   units: Pick<Units, "read">;
   clock: Pick<Clock, "now">;
 }): Check {
-  const { backupTargets, backupFolders, backupSnapshots, timers, units, clock } = ports;
+  const { backupTargets, backupFolders, exec, timers, units, clock } = ports;
 
   const ageOfTimer = async (name: string): Promise<Age> => {
     const timer = (await timers.list())?.find((each) => each.name === name);
@@ -92,7 +123,9 @@ export function backupAgeCheck(ports: {
     return { at: newest.modifiedAt, shownBy: `the newest file${among} is ${newest.path}` };
   };
   const ageOfSnapshot = async (config: string, signal: AbortSignal): Promise<Age> => {
-    const newest = await backupSnapshots.newest(config, clock.now() + clockStepMs, signal);
+    const latestAt = clock.now() + clockStepMs;
+    const snapshots = (await readSnapshots(exec, config, signal)).filter(({ createdAt }) => createdAt <= latestAt);
+    const newest = snapshots.toSorted((a, b) => a.createdAt - b.createdAt).at(-1);
     if (newest === undefined) return { at: null, shownBy: config, fault: `snapper has no snapshot of ${config}` };
     return { at: newest.createdAt, shownBy: `the newest snapshot of ${config} is ${newest.number}` };
   };
