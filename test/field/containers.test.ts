@@ -65,8 +65,7 @@ describeCases("containers", ({ text, files }) => {
     const getBySocket: GetBySocket = (_, url) => {
       const [path = "", query = ""] = url.split("?");
       const list = query.startsWith("filters=") ? [] : lines;
-      const answer = path === "/containers/json" ? list : answers.get(path);
-      return Promise.resolve({ status: answer === undefined ? 404 : 200, body: JSON.stringify(answer ?? {}) });
+      return Promise.resolve(path === "/containers/json" ? list : answers.get(path));
     };
     return readContainers({ getBySocket }, [{ engine: "podman", socket: "podman/podman.sock" }], signal);
   }

@@ -6,7 +6,6 @@ import { afterAll, describe, expect, it } from "vitest";
 import { createHostFiles } from "#adapters/host-files/index.ts";
 import { getBySocket } from "#adapters/socket-http/index.ts";
 import { enginesOn, readContainers } from "#domain/health/container-engines.ts";
-import { fakeContainer, fakeContainerState } from "../fakes/containers.ts";
 import { containerInspected, containerListed } from "../host/support/recorded.ts";
 import { directoryWith } from "./support/directories.ts";
 
@@ -67,20 +66,15 @@ writeFileSync(join(docker.runDir, "docker.pid"), "1");
 const podman = await serve("podman", "podman/podman.sock", likeDocker);
 
 const expected = (engine: "docker" | "podman") => [
-  fakeContainer({ engine, isUnhealthy: true }),
-  fakeContainer({
-    engine,
-    name: "crashed",
-    state: "exited",
-    inspected: fakeContainerState({
-      exitCode: 137,
-      isOomKilled: true,
-      restarts: 2,
-      restartPolicy: "on-failure",
-      mostRestarts: 2,
-    }),
-  }),
-  fakeContainer({ engine, name: "gone", state: "exited" }),
+  { engine, name: "web", state: "running", isUnhealthy: true },
+  {
+    ...{ engine, name: "crashed", state: "exited", isUnhealthy: false },
+    inspected: {
+      ...{ exitCode: 137, isOomKilled: true, error: "", restarts: 2, restartPolicy: "on-failure", mostRestarts: 2 },
+      ...{ startedAt: Date.UTC(2026, 0, 1), finishedAt: Date.UTC(2026, 0, 1, 1) },
+    },
+  },
+  { engine, name: "gone", state: "exited", isUnhealthy: false },
 ];
 
 describe.each([

@@ -16,9 +16,15 @@ export const getBySocket: GetBySocket = (socketPath, path, signal) =>
         else chunks.push(chunk);
       });
       response.on("error", reject);
-      response.on("end", () =>
-        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString("utf8") }),
-      );
+      response.on("end", () => {
+        if (response.statusCode === 404) return resolve(undefined);
+        if (response.statusCode !== 200) return reject(new Error(`it answers ${response.statusCode}`));
+        try {
+          resolve(JSON.parse(Buffer.concat(chunks).toString("utf8")));
+        } catch {
+          reject(new Error("its answer is not JSON"));
+        }
+      });
     });
     request.on("timeout", () => request.destroy(new Error(`no answer within ${timeoutMs / 1000} s`)));
     request.on("error", reject);

@@ -29,11 +29,8 @@ export type RunProgram = (
 export const isNotInstalled = (error: unknown): boolean => error instanceof Error && isNotFound(error.cause);
 
 /**
- * One GET of HTTP on the Unix socket of a program of the host.
- * @throws where it does not answer in time, or says too much; what the system says where there is no connection.
+ * One GET of JSON by HTTP on the Unix socket of a program of the host.
+ * @returns undefined where the program has no such thing.
+ * @throws where it does not answer in time, says too much or something else; what the system says where there is no connection.
  */
-export type GetBySocket = (
-  socketPath: string,
-  path: string,
-  signal: AbortSignal,
-) => Promise<{ readonly status: number; readonly body: string }>;
+export type GetBySocket = (socketPath: string, path: string, signal: AbortSignal) => Promise<unknown>;

@@ -1,10 +1,32 @@
 import { expect, it } from "vitest";
-import { fakeContainer, fakeContainerState } from "../../../../test/fakes/containers.ts";
 import { createFakeHostFiles } from "../../../../test/fakes/host-files.ts";
 import type { Container, ContainerState } from "../container-engines.ts";
 import { containersCheck, judgeContainers } from "./containers.ts";
 
 const { signal } = new AbortController();
+
+/** A container that ended well an hour after the start of 2026, and that is not to run again. */
+const fakeContainerState = (given: Partial<ContainerState> = {}): ContainerState => ({
+  exitCode: 0,
+  isOomKilled: false,
+  error: "",
+  startedAt: Date.UTC(2026, 0, 1),
+  finishedAt: Date.UTC(2026, 0, 1, 1),
+  restarts: 0,
+  restartPolicy: "no",
+  mostRestarts: 0,
+  ...given,
+});
+
+/** A container that has been running for long. */
+const fakeContainer = (given: Partial<Container> = {}): Container => ({
+  engine: "docker",
+  name: "web",
+  state: "running",
+  isUnhealthy: false,
+  ...given,
+});
+
 const now = Date.UTC(2026, 0, 1, 1, 5);
 const run = (containers: readonly Container[], ignore: readonly string[] = []) =>
   judgeContainers(containers, [{ engine: "docker" }], { ignore }, now);
@@ -21,7 +43,7 @@ it("containers passes while all run, and skips without an engine", async () => {
   const checkOn = (files: Readonly<Record<string, string>>) =>
     containersCheck({
       hostFiles: createFakeHostFiles({ "/proc/net/unix": "", ...files }),
-      getBySocket: () => Promise.resolve({ status: 200, body: "[]" }),
+      getBySocket: () => Promise.resolve([]),
       clock: { now: () => now },
     });
   const skipped = { status: "skip", message: expect.stringContaining("podman.socket") };
