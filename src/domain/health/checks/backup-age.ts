@@ -6,7 +6,7 @@ import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage, orUndefined } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import { isNumber, isString, parseJsonObject, recordsIn } from "#kernel/values.ts";
-import { type Check, type CheckSettings, createIgnore, grade, skip } from "../check.ts";
+import { type BuiltInCheck, type CheckSettings, createIgnore, grade, skip, thresholdsFor } from "../check.ts";
 import { combineFindings, type Finding } from "../grading.ts";
 
 /** A backup of the settings, by what shows when it was made last. Limits are hours, those of the check unless given. */
@@ -82,22 +82,17 @@ async function readSnapshots(exec: RunProgram, config: string, signal: AbortSign
   return parseSnapshots(stdout, config);
 }
 
-/**
- * How old the last backups are that the settings name in `targets`: by the newest file of a directory that is not empty, by the last
- * success of a service or of what a timer starts, or by the newest snapshot of snapper. By default 26 hours warn, 50 fail; a failed run
- * fails, and so does a directory without a file; a service without a run since boot warns. Files and snapshots from the future do not
- * count. `warn` and `fail` are hours, those of a target are times such as `26h`. `ignore` takes names of targets.
- */
-export function backupAgeCheck(ports: {
-  backupTargets: readonly BackupTarget[];
-  backupFolders: BackupFolders;
-  exec: RunProgram;
-  timers: Timers;
-  units: Pick<Units, "read">;
-  clock: Pick<Clock, "now">;
-}): Check {
-  const { backupTargets, backupFolders, exec, timers, units, clock } = ports;
+interface Ports {
+  readonly backupTargets: readonly BackupTarget[];
+  readonly backupFolders: BackupFolders;
+  readonly exec: RunProgram;
+  readonly timers: Timers;
+  readonly units: Pick<Units, "read">;
+  readonly clock: Pick<Clock, "now">;
+}
 
+/** What shows how old the backup of a target is. */
+function createAges({ exec, timers, units, clock }: Omit<Ports, "backupTargets" | "backupFolders">) {
   const ageOfTimer = async (name: string): Promise<Age> => {
     const timer = (await timers.list())?.find((each) => each.name === name);
     if (timer === undefined)
@@ -129,14 +124,22 @@ export function backupAgeCheck(ports: {
     if (newest === undefined) return { at: null, shownBy: config, fault: `snapper has no snapshot of ${config}` };
     return { at: newest.createdAt, shownBy: `the newest snapshot of ${config} is ${newest.number}` };
   };
-  const ageOf = (target: BackupTarget, folders: FoundFolders, signal: AbortSignal): Promise<Age> => {
+  return (target: BackupTarget, folders: FoundFolders, signal: AbortSignal): Promise<Age> => {
     if (target.kind === "folder") return ageInFolder(target.folder, target.pattern, folders);
     if (target.kind === "snapper") return ageOfSnapshot(target.config, signal);
     return target.unit.endsWith(".timer") ? ageOfTimer(target.unit) : ageOfService(target.unit);
   };
+}
+
+/** In hours. */
+const limits = { warn: 26, fail: 50 };
+
+export function backupAgeCheck(ports: Ports): BuiltInCheck {
+  const { backupTargets, backupFolders, clock } = ports;
+  const ageOf = createAges(ports);
 
   const judge = async (target: BackupTarget, settings: CheckSettings, folders: FoundFolders, signal: AbortSignal) => {
-    const { warn = 26, fail = 50 } = settings;
+    const { warn, fail } = thresholdsFor(limits, settings);
     const { at, shownBy, fault, isUnknown } = await ageOf(target, folders, signal).catch(
       (error: unknown): Age => ({ at: null, shownBy: "", fault: errorMessage(error) }),
     );
@@ -157,6 +160,15 @@ export function backupAgeCheck(ports: {
     name: "Age of backups",
     category: "storage",
     severity: "high",
+    thresholds: limits,
+    about:
+      "How old the last backups are that the settings name in `targets`: by the newest file of a directory that is " +
+      "not empty, by the last success of a service or of what a timer starts, or by the newest snapshot of " +
+      "snapper. By default 26 hours warn, 50 fail; a failed run fails, and so does a directory without a file; a " +
+      "service without a run since boot warns. Files and snapshots from the future do not count. `warn` and `fail` " +
+      "are hours, those of a target are times such as `26h`. `ignore` takes names of targets.",
+    meaning: "The last backup is too old or failed, or no backup exists.",
+    remedy: "Run the backup by hand and see why it failed; then test that it can be restored.",
     intervalMs: 15 * 60_000,
     absent: () => Promise.resolve(backupTargets.length > 0 ? undefined : none()),
     async run(settings, signal) {

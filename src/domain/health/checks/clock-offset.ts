@@ -2,7 +2,7 @@ import { type HostFiles, isNotInstalled, type RunProgram } from "#domain/ports/h
 import { type Clock, latestMs, toTimestamp } from "#kernel/clock.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { isNumber, isString, parseJsonObject } from "#kernel/values.ts";
-import { type Check, type CheckSettings, type Outcome, skip, thresholdsFor } from "../check.ts";
+import { type BuiltInCheck, type CheckSettings, type Outcome, skip, thresholdsFor } from "../check.ts";
 import { createGrader, inUnit } from "../grading.ts";
 
 /** How far the clock is from the time of its source, as the program says that sets it. */
@@ -183,6 +183,9 @@ function distance(offsetMs: number, source: string): string {
   return `The clock is ${Math.abs(offsetMs)} ms ${offsetMs > 0 ? "behind" : "ahead of"} ${source}`;
 }
 
+/** In milliseconds, in either direction. */
+const limits = { warn: 100, fail: 1000 };
+
 /** @param now epoch milliseconds. */
 export function judgeOffset(found: ClockOffset, settings: CheckSettings, now: number): Outcome {
   const { program, server, stratum, answeredAt } = found;
@@ -196,10 +199,10 @@ export function judgeOffset(found: ClockOffset, settings: CheckSettings, now: nu
     last_answer_at: answeredAt === undefined ? null : toTimestamp(answeredAt),
   };
   const grader = createGrader(settings, inUnit("ms"));
-  const limits = thresholdsFor({ warn: 100, fail: 1000 }, settings);
+  const { warn, fail } = thresholdsFor(limits, settings);
   const side = offsetMs < 0 ? -1 : 1;
-  const figures = { details, thresholds: { offset_ms: { warn: side * limits.warn, fail: side * limits.fail } } };
-  const status = grader.grade(Math.abs(offsetMs), limits);
+  const figures = { details, thresholds: { offset_ms: { warn: side * warn, fail: side * fail } } };
+  const status = grader.grade(Math.abs(offsetMs), { warn, fail });
   const setBackMs = answeredAt === undefined ? 0 : answeredAt - now;
   // What was behind is further behind since, and what was ahead may be right.
   const isCertain = status === "fail" && offsetMs > 0;
@@ -213,16 +216,18 @@ export function judgeOffset(found: ClockOffset, settings: CheckSettings, now: nu
 
 const none = skip("No program sets this clock by NTP, or it has no source yet");
 
-/**
- * How far the clock is from the time of its source, in milliseconds, as chrony, systemd-timesyncd or ntpd says: by default 100 warns,
- * 1000 fails. A last answer that is more than a minute in the future warns as well: the clock was set back since. Whether there is a
- * source at all is in `time_sync`.
- */
-export const clockOffsetCheck = (ports: Host & { clock: Pick<Clock, "now"> }): Check => ({
+export const clockOffsetCheck = (ports: Host & { clock: Pick<Clock, "now"> }): BuiltInCheck => ({
   id: "clock_offset",
   name: "Offset of the clock",
   category: "system",
   severity: "medium",
+  thresholds: limits,
+  about:
+    "How far the clock is from the time of its source, in milliseconds, as chrony, systemd-timesyncd or ntpd says: " +
+    "by default 100 warns, 1000 fails. A last answer that is more than a minute in the future warns as well: the " +
+    "clock was set back since. Whether there is a source at all is in `time_sync`.",
+  meaning: "The clock is off by more than programs tolerate, although a time service runs.",
+  remedy: "Ask the time service for its sources (chronyc sources, timedatectl timesync-status).",
   intervalMs: 15 * 60_000,
   absent: async () => ((await running(ports)).length > 0 ? undefined : none),
   async run(settings, signal) {

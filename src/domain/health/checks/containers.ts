@@ -1,6 +1,6 @@
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, type CheckSettings, createIgnore, type Outcome, skip } from "../check.ts";
+import { type BuiltInCheck, type CheckSettings, createIgnore, type Outcome, skip } from "../check.ts";
 import { type Container, type Engine, type EngineHost, enginesOn, readContainers } from "../container-engines.ts";
 import { combineFindings, type Finding, passing } from "../grading.ts";
 
@@ -84,17 +84,20 @@ export function judgeContainers(
 const none = (): ReturnType<typeof skip> =>
   skip("Neither Docker runs on this host nor is the socket of Podman there (podman.socket)");
 
-/**
- * Containers of Docker and of root's Podman: fails for one that is restarted over and over, is unhealthy by its own health check, was
- * killed by the OOM killer or cannot be started although its restart policy has it run, or was given up after as many restarts as its policy allows. Warns for one that was
- * restarted three times, the last time within ten minutes, and, for a day, for one without a policy that the OOM killer has ended. One
- * that somebody has stopped is no fault, and of one that could not be started Podman keeps no word. Containers of other users are not seen. `ignore` takes names of containers, and patterns.
- */
-export const containersCheck = (ports: EngineHost & { readonly clock: Pick<Clock, "now"> }): Check => ({
+export const containersCheck = (ports: EngineHost & { readonly clock: Pick<Clock, "now"> }): BuiltInCheck => ({
   id: "containers",
   name: "Containers",
   category: "services",
   severity: "high",
+  about:
+    "Containers of Docker and of root's Podman: fails for one that is restarted over and over, is unhealthy by its " +
+    "own health check, was killed by the OOM killer or cannot be started although its restart policy has it run, " +
+    "or was given up after as many restarts as its policy allows. Warns for one that was restarted three times, " +
+    "the last time within ten minutes, and, for a day, for one without a policy that the OOM killer has ended. One " +
+    "that somebody has stopped is no fault, and of one that could not be started Podman keeps no word. Containers " +
+    "of other users are not seen. `ignore` takes names of containers, and patterns.",
+  meaning: "A container does not work: it crashes, is unhealthy, or was killed by the OOM killer.",
+  remedy: "Read its log (docker logs NAME, podman logs NAME), fix the cause, then start it.",
   intervalMs: 5 * 60_000,
   absent: async () => ((await enginesOn(ports)).length > 0 ? undefined : none()),
   async run(settings, signal) {

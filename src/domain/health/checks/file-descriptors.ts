@@ -1,6 +1,6 @@
 import type { HostFiles } from "#domain/ports/host-files.ts";
 import { isProcessOutOfReach, orUndefined } from "#kernel/errors.ts";
-import { type Check, createIgnore, thresholdsFor, toPercent } from "../check.ts";
+import { type BuiltInCheck, createIgnore, thresholdsFor, toPercent } from "../check.ts";
 import { combineFindings, createGrader } from "../grading.ts";
 
 const mostListed = 20;
@@ -50,30 +50,42 @@ async function busiestIn(files: Files): Promise<readonly FilesOfProcess[]> {
   return found.sort((a, b) => b.open / b.limit - a.open / a.limit).slice(0, mostListed);
 }
 
-/**
- * Processes by the files that they have open, compared with their own limits, and those of the whole system, compared with fs.file-max
- * where that is finite. `ignore` takes names of processes, and patterns.
- */
-export const fileDescriptorsCheck = ({ hostFiles }: { hostFiles: Files }): Check => ({
+const limits = { warn: 70, fail: 90 };
+
+export const fileDescriptorsCheck = ({ hostFiles }: { hostFiles: Files }): BuiltInCheck => ({
   id: "file_descriptors",
   name: "File descriptors",
   category: "processes",
   severity: "high",
+  thresholds: limits,
+  about:
+    "Processes by the files that they have open, compared with their own limits, and those of the whole system, " +
+    "compared with fs.file-max where that is finite. `ignore` takes names of processes, and patterns.",
+  meaning: "A process, or the system, is near its limit of open files: opening another file or connection will fail.",
+  remedy: "Look for a leak (ls /proc/PID/fd); if the number is expected, raise LimitNOFILE= of the unit.",
   async run(settings) {
-    const limits = thresholdsFor({ warn: 70, fail: 90 }, settings);
+    const thresholds = thresholdsFor(limits, settings);
     const grader = createGrader(settings);
     const { used, maximum } = parseFileHandles(await hostFiles.text("/proc/sys/fs/file-nr"));
     const isIgnored = createIgnore(settings.ignore);
     const processes = (await busiestIn(hostFiles)).filter(({ name }) => !isIgnored(name));
     const percentUsed = toPercent(used, maximum);
     const system = {
-      status: grader.grade(percentUsed, limits),
+      status: grader.grade(percentUsed, thresholds),
       problem: `${percentUsed} % of the file handles of the system are open: ${used} of ${maximum}`,
     };
     const findings = processes.map(({ pid, name, open, limit }) => {
       const percent = toPercent(open, limit);
       const problem = `${name} (${pid}) has ${percent} % of its files open: ${open} of ${limit} (LimitNOFILE=)`;
-      return { pid, name, open, limit, percent, status: grader.grade(percent, limits, `${name} (${pid})`), problem };
+      return {
+        pid,
+        name,
+        open,
+        limit,
+        percent,
+        status: grader.grade(percent, thresholds, `${name} (${pid})`),
+        problem,
+      };
     });
     const outcome = combineFindings([system, ...findings], "No process is near its limit of open files", {
       percent_used: percentUsed,
@@ -84,6 +96,6 @@ export const fileDescriptorsCheck = ({ hostFiles }: { hostFiles: Files }): Check
         .filter(({ status }) => status !== "pass")
         .map(({ pid, name, open, limit, percent }) => ({ pid, name, open, limit, percent_used: percent })),
     });
-    return grader.finish({ ...outcome, thresholds: { percent_used: limits } });
+    return grader.finish({ ...outcome, thresholds: { percent_used: thresholds } });
   },
 });

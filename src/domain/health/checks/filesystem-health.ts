@@ -3,7 +3,7 @@ import type { FileSystems, MountedFileSystem, UnreadableFileSystem } from "#doma
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { errorMessage, isDeviceGone, isNotFound, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, type CheckSettings, isIgnoredPath, type Outcome, skip } from "../check.ts";
+import { type BuiltInCheck, type CheckSettings, isIgnoredPath, type Outcome, skip } from "../check.ts";
 import { combineFindings, type Finding, passing } from "../grading.ts";
 import { type FileSystemRecord, readPools, unknownRecord, type ZfsPool } from "../zpool.ts";
 
@@ -247,17 +247,20 @@ export function judgeRecords({ mounted, pools }: Facts, { ignore, ...limits }: C
     : outcome;
 }
 
-/**
- * Errors that file systems keep on record: of ext4 since its last e2fsck, of the devices of btrfs and of ZFS, missing devices, pools of
- * ZFS that are not whole, and what the last scrub could not repair. XFS keeps none; its errors are in `kernel_errors`. A mounted file
- * system of any kind whose device is gone fails. What an older kernel does not say of a file system, or what cannot be read, is not known,
- * and it is named. With `warn` or `fail`, so many days without a scrub of btrfs or ZFS count as well. `ignore` takes mount points and pools.
- */
-export const filesystemHealthCheck = (ports: Host & { clock: Pick<Clock, "now"> }): Check => ({
+export const filesystemHealthCheck = (ports: Host & { clock: Pick<Clock, "now"> }): BuiltInCheck => ({
   id: "filesystem_health",
   name: "Errors on record of file systems",
   category: "storage",
   severity: "critical",
+  about:
+    "Errors that file systems keep on record: of ext4 since its last e2fsck, of the devices of btrfs and of ZFS, " +
+    "missing devices, pools of ZFS that are not whole, and what the last scrub could not repair. XFS keeps none; " +
+    "its errors are in `kernel_errors`. A mounted file system of any kind whose device is gone fails. What an " +
+    "older kernel does not say of a file system, or what cannot be read, is not known, and it is named. With " +
+    "`warn` or `fail`, so many days without a scrub of btrfs or ZFS count as well. `ignore` takes mount points and " +
+    "pools.",
+  meaning: "A file system has errors on record: data was not read or written correctly.",
+  remedy: "Check backups first; then scrub or repair it (btrfs scrub, zpool status -v, e2fsck) and test the disk.",
   intervalMs: 15 * 60_000,
   run: async (settings, signal) => judgeRecords(await readRecords(ports, signal), settings, ports.clock.now()),
 });

@@ -1,6 +1,6 @@
 import type { HostFiles } from "#domain/ports/host-files.ts";
 import { errnoCode, isNotFound, orUndefined } from "#kernel/errors.ts";
-import { type Check, type CheckSettings, skip, thresholdsFor } from "../check.ts";
+import { type BuiltInCheck, type CheckSettings, skip, thresholdsFor } from "../check.ts";
 import { combineFindings, createGrader, type Finding, type Grader } from "../grading.ts";
 
 /** Shares of the time in percent. */
@@ -56,16 +56,18 @@ function judge({ resource, some, full }: ResourcePressure, settings: CheckSettin
   };
 }
 
-/**
- * How much of the time work stands still because processors, memory or disks are short, over a minute and over five minutes, of which the
- * lower counts. Memory: by default 10 % in which everything waited warns, 30 % fails. Disks: 60 and 90 %. Processors: 90 % in which
- * some task waited warns. `warn` and `fail` of the settings hold for all three; `ignore` takes `cpu`, `memory` and `io`.
- */
-export const pressureCheck = (ports: { hostFiles: Pick<HostFiles, "text"> }): Check => ({
+export const pressureCheck = (ports: { hostFiles: Pick<HostFiles, "text"> }): BuiltInCheck => ({
   id: "pressure",
   name: "Pressure on processors, memory and disks",
   category: "system",
   severity: "medium",
+  about:
+    "How much of the time work stands still because processors, memory or disks are short, over a minute and over " +
+    "five minutes, of which the lower counts. Memory: by default 10 % in which everything waited warns, 30 % " +
+    "fails. Disks: 60 and 90 %. Processors: 90 % in which some task waited warns. `warn` and `fail` of the " +
+    "settings hold for all three; `ignore` takes `cpu`, `memory` and `io`.",
+  meaning: "Tasks are stalled for much of the time because processors, memory or disks are overloaded.",
+  remedy: "See what uses the named resource (top, iotop), and limit it or give the host more.",
   async run(settings) {
     const all = await pressureIn(ports.hostFiles);
     if (all === undefined) return skip("The kernel does not measure pressure (psi=1 on its command line)");

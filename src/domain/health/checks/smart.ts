@@ -2,7 +2,7 @@ import type { HostFiles, RunProgram } from "#domain/ports/host-files.ts";
 import { errorMessage, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import { isNumber, isRecord, isString, type JsonObject, parseJsonObject, recordsIn } from "#kernel/values.ts";
-import { type Check, type CheckSettings, createIgnore, type Outcome, skip } from "../check.ts";
+import { type BuiltInCheck, type CheckSettings, createIgnore, type Outcome, skip, thresholdsFor } from "../check.ts";
 import { combineFindings, type Finding, passing } from "../grading.ts";
 
 /** What a disk says of itself. Figures that its kind does not have are null. */
@@ -213,10 +213,12 @@ function findingOf(disk: SmartDisk, limits: { readonly warn: number; readonly fa
   return passing;
 }
 
+/** How much of the rated endurance of a disk is used, in percent. */
+const limits = { warn: 90, fail: Number.POSITIVE_INFINITY };
+
 /** @param all as they are found. */
 export function judgeDisks(all: readonly (SmartDisk | UnreadDisk)[], settings: CheckSettings): Outcome {
-  const { warn = 90, fail = Number.POSITIVE_INFINITY, ignore } = settings;
-  const isIgnored = createIgnore(ignore);
+  const isIgnored = createIgnore(settings.ignore);
   const found = all.filter(({ name }) => !isIgnored(name));
   const disks = found.filter((each) => "isHealthy" in each);
   const unread = found.filter((each) => "unread" in each);
@@ -229,7 +231,7 @@ export function judgeDisks(all: readonly (SmartDisk | UnreadDisk)[], settings: C
       notRead === "" ? "No disk was found, or all are ignored" : `No disk answered, ${notRead}`,
       unreadDetails,
     );
-  const findings = disks.map((disk) => findingOf(disk, { warn, fail }));
+  const findings = disks.map((disk) => findingOf(disk, thresholdsFor(limits, settings)));
   const whole = `${counted(disks.length, "disk")} without problems`;
   return combineFindings(findings, notRead === "" ? whole : `${whole}, ${notRead}`, {
     ...unreadDetails,
@@ -253,20 +255,23 @@ export function judgeDisks(all: readonly (SmartDisk | UnreadDisk)[], settings: C
 
 const absent = skip("No disk here has SMART, or smartmontools is not installed");
 
-/**
- * What disks say of themselves by SMART, ATA, SCSI and NVMe. Fails for a predicted failure and for critical warnings of NVMe but heat;
- * warns of sectors and data that cannot be read, of 10 replaced sectors, a failed self-test, heat (60 °C, an SSD 70 °C, NVMe 80 °C),
- * and wear: by default from 90 % of the rated endurance on, which is what `warn` and `fail` mean. Disks in standby are not woken.
- * `ignore` takes devices, such as `/dev/sda`.
- */
 export const smartCheck = (ports: {
   hostFiles: Pick<HostFiles, "names" | "target" | "stat">;
   exec: RunProgram;
-}): Check => ({
+}): BuiltInCheck => ({
   id: "smart",
   name: "Health of disks (SMART)",
   category: "storage",
   severity: "critical",
+  thresholds: limits,
+  about:
+    "What disks say of themselves by SMART, ATA, SCSI and NVMe. Fails for a predicted failure and for critical " +
+    "warnings of NVMe but heat; warns of sectors and data that cannot be read, of 10 replaced sectors, a failed " +
+    "self-test, heat (60 °C, an SSD 70 °C, NVMe 80 °C), and wear: by default from 90 % of the rated endurance on, " +
+    "which is what `warn` and `fail` mean. Disks in standby are not woken. `ignore` takes devices, such as " +
+    "`/dev/sda`.",
+  meaning: "A disk reports that it is failing, worn out or too hot.",
+  remedy: "Make sure that there is a backup and replace the disk; for heat, check the air flow.",
   intervalMs: 60 * 60_000,
   absent: async () => ((await canAsk(ports.hostFiles)) ? undefined : absent),
   async run(settings, signal) {

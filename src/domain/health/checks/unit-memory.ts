@@ -2,7 +2,7 @@ import type { HostFiles } from "#domain/ports/host-files.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { isDeviceGone, orUndefined } from "#kernel/errors.ts";
 import { counted, flatKey, formatBytes } from "#kernel/text.ts";
-import { type Check, createIgnore, skip, toPercent } from "../check.ts";
+import { type BuiltInCheck, createIgnore, skip, thresholdsFor, toPercent } from "../check.ts";
 import { combineFindings, createGrader, type Finding, type Grader, passing } from "../grading.ts";
 
 type Files = Pick<HostFiles, "text" | "names">;
@@ -71,11 +71,15 @@ interface Kills {
   readonly recent: number;
 }
 
-/**
- * Units near their `MemoryMax=`, without what the kernel can free at once: by default 90 % warns, 97 % fails. A unit of which the OOM
- * killer has killed a process warns for a day, as far as the service was there to see it. `ignore` takes names and patterns of units.
- */
-export function unitMemoryCheck({ hostFiles, clock }: { hostFiles: Files; clock: Pick<Clock, "monotonicMs"> }): Check {
+const limits = { warn: 90, fail: 97 };
+
+export function unitMemoryCheck({
+  hostFiles,
+  clock,
+}: {
+  hostFiles: Files;
+  clock: Pick<Clock, "monotonicMs">;
+}): BuiltInCheck {
   let known: ReadonlyMap<string, Kills> = new Map();
 
   const remember = (units: readonly UnitMemory[]): void => {
@@ -119,15 +123,22 @@ export function unitMemoryCheck({ hostFiles, clock }: { hostFiles: Files; clock:
     name: "Memory of units",
     category: "memory",
     severity: "medium",
+    thresholds: limits,
+    about:
+      "Units near their `MemoryMax=`, without what the kernel can free at once: by default 90 % warns, 97 % fails. " +
+      "A unit of which the OOM killer has killed a process warns for a day, as far as the service was there to see " +
+      "it. `ignore` takes names and patterns of units.",
+    meaning: "A unit is near its memory limit, or some of its processes were killed by the OOM killer.",
+    remedy: "Look for a leak, or raise MemoryMax= of the unit.",
     intervalMs: 5 * 60_000,
-    async run({ warn = 90, fail = 97, ignore, ...settings }) {
+    async run({ ignore, ...settings }) {
       const all = await unitsIn(hostFiles);
       if (all === undefined) return skip("The kernel does not count memory by unit here (cgroup v1)");
       remember(all);
       const isIgnored = createIgnore(ignore);
       const units = all.filter(({ name }) => !isIgnored(name));
       const grader = createGrader(settings);
-      const findings = units.map((unit) => ({ unit, ...judge(unit, { warn, fail }, grader) }));
+      const findings = units.map((unit) => ({ unit, ...judge(unit, thresholdsFor(limits, settings), grader) }));
       const troubled = findings.filter(({ status }) => status !== "pass").map(({ unit }) => unit);
       const limited = units.filter(({ limitBytes }) => limitBytes !== null).length;
       const outcome = combineFindings(findings, "No unit is short of memory", {
