@@ -4,7 +4,7 @@ import type { StoredState } from "#domain/ports/check-history.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
 import type { CheckFinding } from "./check-run.ts";
-import { attemptsFor, type HardState, hardened, passing, restored, restoredSkipped } from "./hard-state.ts";
+import { attemptsFor, type HardState, hardened, noProblem, restored, restoredSkipped } from "./grading.ts";
 import { figuresOf } from "./history/figures.ts";
 import type { RunHistory } from "./history/history.ts";
 
@@ -28,7 +28,7 @@ interface Hardness extends HardState {
 /** Of the newest transitions the state before a restart is made. */
 const transitionsRead = 20;
 
-const unknown = { ...passing, countedAtMs: Number.NEGATIVE_INFINITY };
+const unknown = { ...noProblem, countedAtMs: Number.NEGATIVE_INFINITY };
 
 /** What runs need of the history. */
 export type HistoryOfRuns = Pick<
