@@ -5,8 +5,7 @@ import { type PassedSockets, takePassedSockets } from "#adapters/local-sockets/i
 import { createServiceManager, type ServiceManager, takeManagerVariables } from "#adapters/service-manager/index.ts";
 import type { Config } from "#config/load.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
-import { checkOwnAddress, statusWords } from "#domain/health/heartbeat.ts";
-import { createProber } from "#domain/health/prober.ts";
+import { checkOwnAddress, createProber, statusWords } from "#domain/health/prober.ts";
 
 import { hasRootSide } from "#root/places.ts";
 import { createRootSide } from "#root/request.ts";

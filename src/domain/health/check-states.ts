@@ -5,8 +5,8 @@ import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
 import type { CheckFinding } from "./check-run.ts";
 import { attemptsFor, type HardState, hardened, noProblem, restored, restoredSkipped } from "./grading.ts";
-import { figuresOf } from "./history/figures.ts";
 import type { RunHistory } from "./history/history.ts";
+import { figuresOf } from "./history/series.ts";
 
 const pruneIntervalMs = 60 * 60 * 1000;
 /** Runs that follow one another faster, because somebody asks, are one attempt. */
