@@ -13,8 +13,7 @@ import type { Stream } from "#contract/streams.ts";
 import { streams } from "#contract/streams.ts";
 import { asyncapiDocument } from "#transports/http/asyncapi.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
-import { checksPage } from "./checks-page.ts";
-import { consoleCheckMeanings } from "./console-check-meanings.ts";
+import { checkMeaningsSource, checksPage } from "./checks-page.ts";
 import { consoleOperations } from "./console-operations.ts";
 import { grafanaDashboard } from "./grafana-dashboard.ts";
 import { prometheusRules } from "./prometheus-rules.ts";
@@ -105,7 +104,8 @@ const generated: Readonly<Record<string, () => string>> = {
   "reference/services.md": servicePolicyPage,
   [`../${polkitRuleFile()}`]: polkitRule,
   "../web/src/api/operations.generated.ts": consoleOperations,
-  "../web/src/api/check-meanings.generated.ts": consoleCheckMeanings,
+  "../src/contract/check-meanings.generated.ts": checkMeaningsSource,
+  "../web/src/api/check-meanings.generated.ts": checkMeaningsSource,
   "../deploy/observability/prometheus/steward-alerts.yml": prometheusRules,
   "../deploy/observability/grafana/steward.json": grafanaDashboard,
 };

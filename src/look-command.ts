@@ -1,5 +1,5 @@
 import { keysOfFiles } from "#adapters/accounts/keys.ts";
-import { newestOfFolders } from "#adapters/backup-folders/newest.ts";
+import { newestOfFolders } from "#adapters/backup-folders/index.ts";
 import { removableFiles } from "#adapters/cleanup/removable.ts";
 import { type Look, serveLook } from "#adapters/exec/look.ts";
 import { sizesOfFolder } from "#adapters/folder-sizes/walk.ts";

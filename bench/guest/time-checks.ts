@@ -4,7 +4,7 @@ import { createHostChecks } from "#app/checks.ts";
 import { openHost } from "#app/host.ts";
 import { untraced } from "#app/tracing/tracing.ts";
 import { loadConfig } from "#config/load.ts";
-import { runCheckOnce } from "#domain/health/report.ts";
+import { runCheckOnce } from "#domain/health/check-run.ts";
 
 /** Runs inside the test host: `time-checks.ts COUNT`. Prints what each check takes, as JSON. */
 const count = Number(process.argv[2] ?? "20");

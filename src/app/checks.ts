@@ -2,27 +2,20 @@ import { createBackupFolders } from "#adapters/backup-folders/index.ts";
 import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createComponentProbe } from "#adapters/component-probe/index.ts";
-import { createContainers } from "#adapters/containers/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { lookApart } from "#adapters/exec/look.ts";
-import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
 import { createHostFiles } from "#adapters/host-files/index.ts";
 import { createPluginRunner, type PluginUser } from "#adapters/monitoring-plugin/index.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
-import { createPressure } from "#adapters/procfs/pressure.ts";
-import { createProcessFiles } from "#adapters/procfs/process-files.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
-import { createUnitMemories } from "#adapters/procfs/unit-memory.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
-import { createSmartDisks } from "#adapters/smartctl/index.ts";
-import { createBackupSnapshots } from "#adapters/snapper/index.ts";
+import { getBySocket } from "#adapters/socket-http/index.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
-import { createClockOffsets } from "#adapters/time-daemons/index.ts";
 import { createTimeSync } from "#adapters/timedate/index.ts";
 import { certificateFiles } from "#adapters/tls/warnings.ts";
 import { backupTargets, checkPlan, pluginSettings } from "#config/checks.ts";
@@ -30,13 +23,14 @@ import type { Config } from "#config/load.ts";
 import { probeTargets } from "#config/probes.ts";
 import type { HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
 import type { Check } from "#domain/health/check.ts";
+import type { CheckPlan } from "#domain/health/check-run.ts";
 import type { HistoryOfRuns } from "#domain/health/check-states.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import type { FixerPorts } from "#domain/health/fixer.ts";
 import { builtInFixes, type FixPorts } from "#domain/health/fixes-registry.ts";
 import { pluginCheck } from "#domain/health/plugin/plugin-check.ts";
 import { builtInChecks } from "#domain/health/registry.ts";
-import { type CheckPlan, createCheckRunner } from "#domain/health/runner.ts";
+import { createCheckRunner } from "#domain/health/runner.ts";
 import { checksThroughRoot } from "#root/checks-through-root.ts";
 import type { RootSide } from "#root/request.ts";
 import { type Host, openHost } from "./host.ts";
@@ -89,17 +83,10 @@ export function createHostChecks(parts: {
     endpoints: probeTargets(settings)
       .filter(({ target }) => target.kind !== "unit")
       .map(({ name, target }) => ({ name, probe: createComponentProbe({ target, readUnit: units.read }) })),
-    clockOffsets: createClockOffsets({ exec }),
     hostFiles: createHostFiles(),
     exec,
-    processFiles: createProcessFiles(),
-    unitMemories: createUnitMemories(),
-    smartDisks: createSmartDisks({ exec }),
-    fileSystemHealth: createFileSystemHealth({ exec }),
-    pressure: createPressure(),
-    containers: createContainers(),
+    getBySocket,
     backupFolders: createBackupFolders({ look: lookApart }),
-    backupSnapshots: createBackupSnapshots({ exec }),
     backupTargets: backupTargets(settings),
   });
   const checks = [

@@ -8,7 +8,7 @@ import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { createHostTracing, createTracedParts, type TracedParts, tracedOperation } from "#app/tracing/tracing.ts";
 import type { Config } from "#config/load.ts";
-import { createGuardReport } from "#domain/health/report.ts";
+import { createGuardReport } from "#domain/health/check-run.ts";
 import { runTask, type TaskOutcome, type Verb } from "#domain/operations/task.ts";
 import type { OperationStore, StoredOperation } from "#domain/ports/operations.ts";
 import type { ConfirmedPlugins, EnabledPlugins } from "#domain/ports/plugins.ts";

@@ -7,7 +7,7 @@ import { createOperationId } from "#adapters/operations/record.ts";
 import { createServiceManager, takeManagerVariables } from "#adapters/service-manager/index.ts";
 import type { Config } from "#config/load.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
-import { checkOwnAddress, statusWords } from "#domain/health/heartbeat.ts";
+import { checkOwnAddress, statusWords } from "#domain/health/prober.ts";
 import type { Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { ensureAdminKey, firstKeyText, keptKeyFile, keyMade } from "./admin-key.ts";

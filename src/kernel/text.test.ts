@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { clipText, counted, countedOf, formatBytes, listNames, lowerFirst } from "./text.ts";
+import { clipText, counted, countedOf, flatKey, formatBytes, listNames, lowerFirst } from "./text.ts";
 
 it.each([
   [0, "0 B"],
@@ -45,4 +45,9 @@ it("counts of what is shown name all only where there are more", () => {
 it("a text is clipped between its characters", () => {
   expect([clipText("12345", 5), clipText("123456", 5), clipText("", 5)]).toEqual(["12345", "1234…", ""]);
   expect(clipText("123\u{1F600}6", 5)).toBe("123…");
+});
+
+it("flat keys are whole words at the beginning of a line", () => {
+  expect(flatKey("anon 5\ninactive_file 77\n", "inactive_file")).toBe(77);
+  expect(flatKey("total_inactive_file 5\n", "inactive_file")).toBeUndefined();
 });

@@ -37,3 +37,9 @@ export const clipText = (text: string, most: number): string =>
 
 /** The first line of what a program printed. */
 export const firstLine = (text: string): string => text.trim().split("\n")[0] ?? "";
+
+/** The number in a line `key number`, as flat keyed files of the kernel have them. */
+export function flatKey(text: string, key: string): number | undefined {
+  const digits = new RegExp(`^${key} (\\d+)$`, "m").exec(text)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}

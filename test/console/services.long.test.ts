@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
-import { checkMeanings } from "#contract/check-meanings.ts";
+import { checkMeanings } from "#contract/check-meanings.generated.ts";
 import { eventually } from "../host/support/eventually.ts";
 import { describeOnHost } from "../host/support/session.ts";
 import { property } from "../host/support/systemctl.ts";

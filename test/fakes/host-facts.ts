@@ -14,7 +14,6 @@ export interface FakeFigures {
   readonly memory: Awaited<ReturnType<HostFacts["memory"]>>;
   readonly cpuPercent: number;
   readonly swapTraffic: Awaited<ReturnType<HostFacts["swapTraffic"]>>;
-  readonly fileHandles: Awaited<ReturnType<HostFacts["fileHandles"]>>;
   readonly zombies: readonly Zombie[];
 }
 
@@ -27,7 +26,6 @@ const idle: FakeFigures = {
   },
   cpuPercent: 12.5,
   swapTraffic: { pagesIn: 0, pagesOut: 0 },
-  fileHandles: { used: 1_000, maximum: 100_000 },
   zombies: [],
 };
 
@@ -39,7 +37,6 @@ export function createFakeHostFacts(given: Partial<FakeFigures> = {}): HostFacts
     memory: () => Promise.resolve(figures.memory),
     cpuPercent: () => Promise.resolve(figures.cpuPercent),
     swapTraffic: () => Promise.resolve(figures.swapTraffic),
-    fileHandles: () => Promise.resolve(figures.fileHandles),
     zombies: () => Promise.resolve(figures.zombies),
   };
 }

@@ -1,8 +1,7 @@
 import { mkdirSync, symlinkSync } from "node:fs";
 import { expect, it } from "vitest";
-import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
-import { filesystemHealthCheck } from "#domain/health/checks/filesystem-health.ts";
-import { createFakeClock } from "../fakes/clock.ts";
+import { createHostFiles } from "#adapters/host-files/index.ts";
+import { judgeRecords, readRecords } from "#domain/health/checks/filesystem-health.ts";
 import { createFakeFileSystems, fakeFileSystem } from "../fakes/file-systems.ts";
 import { directoryPerTest } from "../ports/support/directories.ts";
 import { describeCases, uncovered } from "./cases.ts";
@@ -30,21 +29,23 @@ describeCases("btrfs", ({ path, files }) => {
   });
 
   it("sysfs of a kernel without devinfo: errors and missing devices are unknown, not none", async () => {
-    mkdirSync(dir("fs"), { recursive: true });
-    symlinkSync(path("sysfs"), dir("fs", "btrfs"));
+    mkdirSync(dir("sys", "fs"), { recursive: true });
+    symlinkSync(path("sysfs"), dir("sys", "fs", "btrfs"));
     const exec = () => Promise.reject(new Error("nothing is asked"));
-    const fileSystemHealth = createFileSystemHealth({ exec, sysDir: dir(), procDir: dir(), scrubDir: dir() });
+    const read = (device: string) =>
+      readRecords(
+        {
+          fileSystems: createFakeFileSystems([
+            fakeFileSystem({ path: "/data", device, number: "0:30", type: "btrfs" }),
+          ]),
+          hostFiles: createHostFiles(dir()),
+          exec,
+        },
+        signal,
+      );
     for (const device of ["/dev/loop25", "/dev/loop26"])
-      expect(await fileSystemHealth.of({ number: "0:30", device, type: "btrfs" })).toMatchObject({
-        errors: null,
-        missingDevices: null,
-        scrub: null,
-      });
-    const fileSystems = createFakeFileSystems([
-      fakeFileSystem({ path: "/data", device: "/dev/loop25", type: "btrfs" }),
-    ]);
-    const check = filesystemHealthCheck({ fileSystems, fileSystemHealth, clock: createFakeClock() });
-    expect(await check.run({ ignore: [] }, signal)).toMatchObject({
+      expect((await read(device)).mounted[0]?.[1]).toMatchObject({ errors: null, missingDevices: null, scrub: null });
+    expect(judgeRecords(await read("/dev/loop25"), { ignore: [] }, Date.now())).toMatchObject({
       status: "skip",
       message: "What errors /data has is not known: the kernel does not say",
     });

@@ -1,11 +1,8 @@
-import { mkdirSync } from "node:fs";
-import { createServer } from "node:http";
 import { expect, it } from "vitest";
-import { createContainers } from "#adapters/containers/index.ts";
-import { containersCheck } from "#domain/health/checks/containers.ts";
-import type { Container, Containers } from "#domain/ports/containers.ts";
+import { judgeContainers } from "#domain/health/checks/containers.ts";
+import { type Container, readContainers } from "#domain/health/container-engines.ts";
+import type { GetBySocket } from "#domain/ports/host-files.ts";
 import { isRecord, isString, type JsonObject, recordsIn } from "#kernel/values.ts";
-import { directoryPerTest } from "../ports/support/directories.ts";
 import { describeCases, uncovered } from "./cases.ts";
 
 const { signal } = new AbortController();
@@ -63,33 +60,17 @@ const unread = {
 };
 
 describeCases("containers", ({ text, files }) => {
-  const dir = directoryPerTest();
-
   /** Asks an engine that gives these answers. */
-  async function withEngine<T>(
-    lines: readonly unknown[],
-    answers: ReadonlyMap<string, unknown>,
-    ask: (containers: Containers) => Promise<T>,
-  ): Promise<T> {
-    const server = createServer((request, response) => {
-      const [path = "", query = ""] = (request.url ?? "").split("?");
+  function read(lines: readonly unknown[], answers: ReadonlyMap<string, unknown>): Promise<readonly Container[]> {
+    const getBySocket: GetBySocket = (_, url) => {
+      const [path = "", query = ""] = url.split("?");
       const list = query.startsWith("filters=") ? [] : lines;
-      const answer = path === "/containers/json" ? list : answers.get(path);
-      response.writeHead(answer === undefined ? 404 : 200).end(JSON.stringify(answer ?? {}));
-    });
-    mkdirSync(dir("podman"), { recursive: true });
-    await new Promise<void>((resolve) => server.listen(dir("podman", "podman.sock"), resolve));
-    try {
-      return await ask(createContainers({ runDir: dir() }));
-    } finally {
-      server.close();
-    }
+      return Promise.resolve(path === "/containers/json" ? list : answers.get(path));
+    };
+    return readContainers({ getBySocket }, [{ engine: "podman", socket: "podman/podman.sock" }], signal);
   }
   const judge = (containers: readonly Container[]) =>
-    containersCheck({
-      containers: { engines: () => Promise.resolve(["docker"]), list: () => Promise.resolve(containers) },
-      clock: { now: () => Date.parse("2026-01-01T00:00:00Z") },
-    }).run({ ignore: [] }, signal);
+    judgeContainers(containers, [{ engine: "docker" }], { ignore: [] }, Date.parse("2026-01-01T00:00:00Z"));
 
   /** The programs print a list of one, the API the one alone. */
   const answerIn = (file: string): JsonObject => {
@@ -111,21 +92,21 @@ describeCases("containers", ({ text, files }) => {
     const word = isRecord(state) && isString(state["Status"]) ? state["Status"] : "exited";
     const lines = [{ Id: id, Names: isString(name) ? [name] : [], State: word, Status: "" }];
     const answers = new Map([[`/containers/${id}/json`, answer]]);
-    const found = await withEngine(lines, answers, (containers) => containers.list(signal));
+    const found = await read(lines, answers);
     expect(found).toMatchObject([expected]);
-    expect((await judge(found)).status).toBe(status);
+    expect(judge(found).status).toBe(status);
   });
 
   it.each(Object.entries(lists))("%s: names without a slash, and states", async (file, expected) => {
     const lines = recordsIn(JSON.parse(text(file)));
-    const found = await withEngine(lines, new Map(), (containers) => containers.list(signal));
+    const found = await read(lines, new Map());
     expect(found.map(({ name, state }) => [name, state])).toEqual(expected);
   });
 
   it("docker-list: a container that is restarted over and over is a fault, a stopped one is not", async () => {
     const lines = recordsIn(JSON.parse(text("docker-list.json")));
-    const found = await withEngine(lines, new Map(), (containers) => containers.list(signal));
-    expect(await judge(found)).toMatchObject({
+    const found = await read(lines, new Map());
+    expect(judge(found)).toMatchObject({
       status: "fail",
       message: "container portainer ends and is restarted over and over (podman logs portainer)",
     });

@@ -6,21 +6,20 @@ import {
   parseCpuInfo,
   parseCpuTimes,
   parseDiskTraffic,
-  parseFileHandles,
   parseLinkTraffic,
   parseLoad,
   parseMemory,
   parseSwap,
   parseSwapTraffic,
 } from "#adapters/procfs/parse.ts";
-import { createPressure } from "#adapters/procfs/pressure.ts";
-import { createProcessFiles } from "#adapters/procfs/process-files.ts";
 import { parseProcessStat } from "#adapters/procfs/process-stat.ts";
 import { parseIpv4Routes, parseIpv6Routes } from "#adapters/routes/index.ts";
 import { parseIpv4, parseIpv6 } from "#adapters/routes/links.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { parseSockets, states } from "#adapters/sockets/parse.ts";
 import { conntrackCheck } from "#domain/health/checks/conntrack.ts";
+import { fileDescriptorsCheck } from "#domain/health/checks/file-descriptors.ts";
+import { pressureIn } from "#domain/health/checks/pressure.ts";
 import { directoryPerTest, writeFiles } from "../ports/support/directories.ts";
 import { describeCases, uncovered } from "./cases.ts";
 
@@ -207,8 +206,7 @@ describeCases("proc", ({ path, text, files }) => {
     expect(parseSwapTraffic(text("vmstat/ubuntu1710"))).toEqual({ pagesIn: 0, pagesOut: 0 });
   });
 
-  it("file-nr and the table of connections: used and at most", async () => {
-    expect(parseFileHandles(text("sys/fs/file-nr"))).toEqual({ used: 1024, maximum: 1_631_329 });
+  it("the table of connections: used and at most", async () => {
     symlinkSync(path(""), dir("proc"));
     const check = conntrackCheck({ hostFiles: createHostFiles(dir()) });
     const { details } = await check.run({ ignore: [] }, new AbortController().signal);
@@ -225,8 +223,8 @@ describeCases("proc", ({ path, text, files }) => {
   it.each(Object.entries(pressures))(
     "pressure %s: each resource, without what an older kernel does not measure",
     async (folder, expected) => {
-      for (const each of resources) writeFiles(dir(), { [`pressure/${each}`]: text("pressure", folder, each) });
-      const found = (await createPressure({ procDir: dir() }).read()) ?? [];
+      for (const each of resources) writeFiles(dir(), { [`proc/pressure/${each}`]: text("pressure", folder, each) });
+      const found = (await pressureIn(createHostFiles(dir()))) ?? [];
       expect(Object.fromEntries(found.map(({ resource, ...stalls }) => [resource, stalls]))).toEqual(expected);
     },
   );
@@ -235,15 +233,19 @@ describeCases("proc", ({ path, text, files }) => {
     expect(parseProcessStat(text("pid", file))).toMatchObject(expected);
   });
 
-  it("limits: open files are compared with the soft one", async () => {
+  it("file-nr and limits: open files are compared with the soft one, those of all with the maximum", async () => {
     const open = 60;
+    writeFiles(dir(), { "proc/sys/fs/file-nr": text("sys/fs/file-nr") });
     for (const pid of ["26231", "26232"]) {
-      for (const name of ["comm", "limits"]) writeFiles(dir(), { [`${pid}/${name}`]: text("pid", pid, name) });
-      for (let fd = 0; fd < open; fd += 1) writeFiles(dir(), { [`${pid}/fd/${fd}`]: "" });
+      for (const name of ["comm", "limits"]) writeFiles(dir(), { [`proc/${pid}/${name}`]: text("pid", pid, name) });
+      for (let fd = 0; fd < open; fd += 1) writeFiles(dir(), { [`proc/${pid}/fd/${fd}`]: "" });
     }
-    expect(await createProcessFiles({ procDir: dir() }).busiest(5)).toEqual([
-      { pid: 26_232, name: "ata_sff", open, limit: 1024 },
-      { pid: 26_231, name: "vim", open, limit: 2048 },
+    const check = fileDescriptorsCheck({ hostFiles: createHostFiles(dir()) });
+    const { details } = await check.run({ ignore: [], warn: 1 }, new AbortController().signal);
+    expect(details).toMatchObject({ used: 1024, maximum: 1_631_329 });
+    expect(details["processes"]).toEqual([
+      { pid: 26_232, name: "ata_sff", open, limit: 1024, percent_used: 5.9 },
+      { pid: 26_231, name: "vim", open, limit: 2048, percent_used: 2.9 },
     ]);
   });
 

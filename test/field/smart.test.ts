@@ -1,10 +1,7 @@
 import { readdirSync } from "node:fs";
 import { expect, it } from "vitest";
-import type { Exec } from "#adapters/exec/index.ts";
-import { createSmartDisks } from "#adapters/smartctl/index.ts";
-import { parseReport, parseScan } from "#adapters/smartctl/parse.ts";
-import { smartCheck } from "#domain/health/checks/smart.ts";
-import type { SmartDisk, UnreadDisk } from "#domain/ports/storage.ts";
+import { judgeDisks, parseReport, parseScan, readDisks, type SmartDisk } from "#domain/health/checks/smart.ts";
+import type { RunProgram } from "#domain/ports/host-files.ts";
 import { describeCases } from "./cases.ts";
 
 const { signal } = new AbortController();
@@ -92,11 +89,7 @@ const scans: Readonly<Record<string, readonly (readonly [name: string, type: str
 };
 
 describeCases("smart", ({ path, text }) => {
-  const check = (disks: readonly (SmartDisk | UnreadDisk)[]) =>
-    smartCheck({ smartDisks: { canList: () => Promise.resolve(true), list: () => Promise.resolve(disks) } }).run(
-      { ignore: [] },
-      signal,
-    );
+  const check = (disks: Parameters<typeof judgeDisks>[0]) => judgeDisks(disks, { ignore: [] });
 
   it("every file is one of those below", () => {
     const known = [...Object.keys(reports), ...withoutVerdict, ...Object.keys(scans)];
@@ -104,7 +97,7 @@ describeCases("smart", ({ path, text }) => {
     expect(files.toSorted()).toEqual(known.map((name) => `${name}.json`).toSorted());
   });
 
-  it.each(Object.entries(reports))("%s: figures and verdict", async (file, [status, celsius, powerOnHours, others]) => {
+  it.each(Object.entries(reports))("%s: figures and verdict", (file, [status, celsius, powerOnHours, others]) => {
     const disk = parseReport(text(`${file}.json`));
     if (disk === undefined) throw new Error("no verdict");
     expect(disk).toMatchObject({
@@ -117,7 +110,7 @@ describeCases("smart", ({ path, text }) => {
     });
     for (const name of ["reallocatedSectors", "pendingSectors", "uncorrectableErrors"] as const)
       if (others?.[name] === undefined) expect([name, disk[name] ?? 0]).toEqual([name, 0]);
-    expect((await check([disk])).status).toBe(status);
+    expect(check([disk]).status).toBe(status);
   });
 
   it.each(withoutVerdict)("%s: no verdict, and no fault of the disk", (file) => {
@@ -129,13 +122,13 @@ describeCases("smart", ({ path, text }) => {
     async (file, devices) => {
       expect(parseScan(text(`${file}.json`)).map(({ name, type }) => [name, type])).toEqual(devices);
       const asked: string[][] = [];
-      const exec: Exec = (argv) => {
+      const exec: RunProgram = (argv) => {
         const isScan = argv.includes("--scan");
         if (!isScan) asked.push(argv.slice(4));
         const stdout = text(isScan ? `${file}.json` : "ata-netdata-ssd.json");
-        return Promise.resolve({ exitCode: 0, stdout, stderr: "", truncated: false });
+        return Promise.resolve({ exitCode: 0, stdout, stderr: "" });
       };
-      const disks = await createSmartDisks({ exec }).list(signal);
+      const disks = await readDisks(exec, signal);
       // What the scan calls "scsi" may be a SATA disk, which smartctl recognises by itself.
       expect(asked).toEqual(devices.map(([name, type]) => (type === "scsi" ? [name] : [`--device=${type}`, name])));
       if (file === "scan-megaraid")
@@ -144,7 +137,7 @@ describeCases("smart", ({ path, text }) => {
   );
 
   it("a disk that was found and could not be opened is named, and hides no other", async () => {
-    const exec: Exec = (argv) => {
+    const exec: RunProgram = (argv) => {
       const isFailing = argv.at(-1) === "/dev/sda";
       const stdout = text(
         argv.includes("--scan")
@@ -153,9 +146,9 @@ describeCases("smart", ({ path, text }) => {
             ? "scan-or-open-failed-windows.json"
             : "ata-netdata-ssd.json",
       );
-      return Promise.resolve({ exitCode: isFailing ? 2 : 0, stdout, stderr: "", truncated: false });
+      return Promise.resolve({ exitCode: isFailing ? 2 : 0, stdout, stderr: "" });
     };
-    const outcome = await check(await createSmartDisks({ exec }).list(signal));
+    const outcome = check(await readDisks(exec, signal));
     expect(outcome.status).toBe("pass");
     expect(outcome.message).toMatch(/^1 disk without problems, not read: \/dev\/sda \(.+\)$/);
     expect(outcome.details).toMatchObject({ unread: [{ name: "/dev/sda", reason: expect.any(String) }] });

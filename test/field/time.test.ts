@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { parseChrony, parseNtpq, parseTimesync } from "#adapters/time-daemons/parse.ts";
 import { parseTimedate } from "#adapters/timedate/index.ts";
+import { parseChrony, parseNtpq, parseTimesync } from "#domain/health/checks/clock-offset.ts";
 import { describeCases, uncovered } from "./cases.ts";
 
 /**

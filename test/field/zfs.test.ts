@@ -1,11 +1,9 @@
 import { expect, it } from "vitest";
-import type { Exec } from "#adapters/exec/index.ts";
-import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
-import { filesystemHealthCheck } from "#domain/health/checks/filesystem-health.ts";
-import type { FileSystemHealth, ZfsPool } from "#domain/ports/storage.ts";
+import { judgeRecords } from "#domain/health/checks/filesystem-health.ts";
+import { readPools, type ZfsPool } from "#domain/health/zpool.ts";
+import type { RunProgram } from "#domain/ports/host-files.ts";
 import { createFakeClock } from "../fakes/clock.ts";
-import { createFakeFileSystems } from "../fakes/file-systems.ts";
-import { directoryPerTest, writeFiles } from "../ports/support/directories.ts";
+import { createFakeHostFiles } from "../fakes/host-files.ts";
 import { describeCases, uncovered } from "./cases.ts";
 
 const { signal } = new AbortController();
@@ -41,11 +39,12 @@ const unread = {
 };
 
 describeCases("zfs", ({ text, files }) => {
-  const dir = directoryPerTest();
-  const check = (fileSystemHealth: FileSystemHealth) =>
-    filesystemHealthCheck({ fileSystems: createFakeFileSystems([]), fileSystemHealth, clock: createFakeClock() }).run(
-      { ignore: [] },
-      signal,
+  const check = (pools: readonly ZfsPool[]) =>
+    judgeRecords({ mounted: [], pools }, { ignore: [] }, createFakeClock().now());
+  /** The files in which the kernel says what pools there are. */
+  const kstat = (states: readonly (readonly [name: string, state: string])[]) =>
+    createFakeHostFiles(
+      Object.fromEntries(states.map(([name, state]) => [`/proc/spl/kstat/zfs/${name}/state`, state])),
     );
 
   it("every file is read below or has a reason why not", () => {
@@ -55,28 +54,25 @@ describeCases("zfs", ({ text, files }) => {
 
   it.each(Object.entries(statuses))("%s: state, errors, missing devices and the last scrub", async (file, expected) => {
     // Which pools there are is the kernel's to say.
-    for (const { name } of expected.pools) writeFiles(dir(), { [`spl/kstat/zfs/${name}/state`]: "ONLINE\n" });
-    const exec: Exec = (argv) => {
+    const hostFiles = kstat(expected.pools.map(({ name }) => [name, "ONLINE\n"]));
+    const exec: RunProgram = (argv) => {
       const isText = !argv.includes("--json");
       return Promise.resolve({
         exitCode: isText ? 0 : 2,
         stdout: isText ? text(file) : "",
         stderr: "",
-        truncated: false,
       });
     };
-    const health = createFileSystemHealth({ exec, procDir: dir() });
-    const pools = (await health.pools(signal)).toSorted((a, b) => a.name.localeCompare(b.name));
+    const found = await readPools({ hostFiles, exec }, signal);
+    const pools = found.toSorted((a, b) => a.name.localeCompare(b.name));
     expect(pools).toMatchObject(expected.pools.toSorted((a, b) => a.name.localeCompare(b.name)));
-    expect((await check(health)).status).toBe(expected.status);
+    expect(check(found).status).toBe(expected.status);
   });
 
   it("kstat: the states of three pools, of which one waits for its devices", async () => {
     const states = ["pool1", "pool2", "poolz1"].map((name) => [name, text("kstat", name, "state")] as const);
-    for (const [name, state] of states) writeFiles(dir(), { [`spl/kstat/zfs/${name}/state`]: state });
-    const exec: Exec = () => Promise.reject(new Error("zpool may never answer"));
-    const health = createFileSystemHealth({ exec, procDir: dir() });
-    const pools = await health.pools(signal);
+    const exec: RunProgram = () => Promise.reject(new Error("zpool may never answer"));
+    const pools = await readPools({ hostFiles: kstat(states), exec }, signal);
     expect(new Map(pools.map(({ name, state }) => [name, state]))).toEqual(
       new Map([
         ["pool1", "ONLINE"],
@@ -84,7 +80,7 @@ describeCases("zfs", ({ text, files }) => {
         ["poolz1", "DEGRADED"],
       ]),
     );
-    expect(await check(health)).toMatchObject({
+    expect(check(pools)).toMatchObject({
       status: "fail",
       message: "pool2 is SUSPENDED (zpool status pool2); poolz1 is DEGRADED (zpool status poolz1)",
     });

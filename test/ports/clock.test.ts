@@ -5,11 +5,11 @@ import { copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { type Exec, exec } from "#adapters/exec/index.ts";
-import { createClockOffsets } from "#adapters/time-daemons/index.ts";
+import { readOffset } from "#domain/health/checks/clock-offset.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createFakeClock } from "../fakes/clock.ts";
+import { createFakeHostFiles } from "../fakes/host-files.ts";
 import { directoryPerTest } from "./support/directories.ts";
-import { printing } from "./support/programs.ts";
 
 const { signal } = new AbortController();
 
@@ -67,58 +67,6 @@ describe.each<[string, () => Subject]>([
 });
 
 describe("the offset of the clock", () => {
-  const nowhere = { chrony: "/nonexistent", timesync: "/nonexistent", ntp: "/nonexistent", ntpOfSuse: "/nonexistent" };
-  const here = "/proc/self";
-  const tracking = "C0000201,192.0.2.1,3,1767258000.5,0.002,0,0,0,0,0,0,0,64,Normal\n";
-  /** Of the program that is said to run, where programs print this, by their last argument. */
-  const offsets = (place: Partial<typeof nowhere>, answers: Readonly<Record<string, string>> = { tracking }) =>
-    createClockOffsets({
-      exec: (argv) => printing(answers[argv.at(-1) ?? ""] ?? "")(argv),
-      paths: { ...nowhere, ...place },
-    });
-
-  it("is asked of chronyd, timesyncd or ntpd, whichever runs", async () => {
-    const found = { server: "192.0.2.1", offsetMs: 2, stratum: 3, answeredAt: 1_767_258_000_500 };
-    expect(await offsets({ chrony: here }).canRead()).toBe(true);
-    expect(await offsets({ chrony: here }).read(signal)).toEqual({ program: "chrony", ...found });
-    expect([await offsets({}).canRead(), await offsets({}).read(signal)]).toEqual([false, undefined]);
-    const data = [0, 4, 4, 2, 0, 0, 0, [], 1000, 3000, 3000, 1000, false, 1, 0];
-    const answers = {
-      NTPMessage: JSON.stringify({ type: "(uuuuittayttttbtt)", data }),
-      ServerName: JSON.stringify({ type: "s", data: "ntp.example.org" }),
-      rv: "stratum=2, refid=192.0.2.9, offset=4.5",
-    };
-    expect(await offsets({ timesync: here }, answers).read(signal)).toEqual({
-      ...{ program: "systemd-timesyncd", server: "ntp.example.org", offsetMs: 2, stratum: 2, answeredAt: 1 },
-    });
-    for (const place of ["ntp", "ntpOfSuse"])
-      expect(await offsets({ [place]: here }, answers).read(signal)).toMatchObject({ program: "ntpd", offsetMs: 4.5 });
-    // A directory that chronyd has left behind.
-    const left: Exec = (argv) =>
-      printing(answers.rv, argv[0] === "chronyc" ? { exitCode: 1, stderr: "506 Cannot talk to daemon" } : {})(argv);
-    const both = createClockOffsets({ exec: left, paths: { ...nowhere, chrony: here, ntp: here } });
-    expect(await both.read(signal)).toMatchObject({ program: "ntpd", offsetMs: 4.5 });
-  });
-
-  it.each(["oops", "{}", "stratum=2, offset=nan", tracking.replace("0.002", "nan")])(
-    "is an error, and not that of a clock in order, where the program answers %j",
-    async (text) => {
-      for (const [name, program] of Object.entries({ chrony: "chrony", timesync: "systemd-timesyncd", ntp: "ntpd" }))
-        await expect(
-          offsets({ [name]: here }, { tracking: text, NTPMessage: text, rv: text }).read(signal),
-        ).rejects.toThrow(`cannot read what ${program} says`);
-    },
-  );
-
-  it.each<[string, "chrony" | "ntp", Exec]>([
-    ["ntpq reaches nobody, which is no error to it", "ntp", printing("", { stderr: "ntpq: Connection refused\n" })],
-    ["chronyc is not installed", "chrony", (_, options) => exec(["/nonexistent/chronyc"], options)],
-    ["chronyd does not answer", "chrony", printing("", { exitCode: 1, stderr: "506 Cannot talk" })],
-  ])("is undefined where %s", async (_, name, asking) => {
-    const paths = { ...nowhere, [name]: here };
-    expect(await createClockOffsets({ exec: asking, paths }).read(signal)).toBeUndefined();
-  });
-
   const installed = "/usr/sbin/chronyd";
   const missing = [
     ...(existsSync(installed) ? [] : [`${installed} (apt-get install chrony)`]),
@@ -158,9 +106,9 @@ describe("the offset of the clock", () => {
       started.push(spawn(at(name, "chronyd"), argv, { stdio: "ignore" }));
       return socket;
     }
-    const offsetsAt = (socket: string) => {
+    const offsetAt = (socket: string) => {
       const asking: Exec = ([program, ...argv], options) => exec([program, "-h", socket, ...argv], options);
-      return createClockOffsets({ exec: asking, paths: { ...nowhere, chrony: socket } });
+      return readOffset({ hostFiles: createFakeHostFiles({ "/run/chrony/chronyd.pid": "" }), exec: asking }, signal);
     };
 
     it.each([
@@ -170,22 +118,21 @@ describe("the offset of the clock", () => {
       const port = await freePort();
       startChrony("server", [`port ${port}`, "local stratum 5", "allow 127.0.0.1", "bindaddress 127.0.0.1"]);
       const source = `server 127.0.0.1 port ${port} iburst minpoll -4 maxpoll -4 offset ${expectedMs / 1000}`;
-      const real = offsetsAt(startChrony("client", ["port 0", source]));
+      const socket = startChrony("client", ["port 0", source]);
       // Two programs of a busy machine look at one clock, many times a second.
       const isNear = async () => {
-        const { offsetMs } = (await real.read(signal)) ?? { offsetMs: Number.NaN };
+        const { offsetMs } = (await offsetAt(socket)) ?? { offsetMs: Number.NaN };
         return Math.abs(offsetMs - expectedMs) < 100;
       };
       await expect.poll(isNear).toBe(true);
-      expect(await real.read(signal)).toMatchObject({ program: "chrony", server: "127.0.0.1", stratum: 6 });
+      expect(await offsetAt(socket)).toMatchObject({ program: "chrony", server: "127.0.0.1", stratum: 6 });
     });
 
     it("is undefined without a source", async () => {
       const socket = startChrony("client", ["port 0"]);
       const answers = async () => (await exec(["chronyc", "-h", socket, "-c", "tracking"], { signal })).exitCode;
       await expect.poll(answers).toBe(0);
-      const real = offsetsAt(socket);
-      expect([await real.canRead(), await real.read(signal)]).toEqual([true, undefined]);
+      expect(await offsetAt(socket)).toBeUndefined();
     });
   });
 });

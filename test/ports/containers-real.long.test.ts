@@ -4,8 +4,10 @@ import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
-import { createContainers } from "#adapters/containers/index.ts";
+import { createHostFiles } from "#adapters/host-files/index.ts";
+import { getBySocket } from "#adapters/socket-http/index.ts";
 import { containersCheck } from "#domain/health/checks/containers.ts";
+import { enginesOn, readContainers } from "#domain/health/container-engines.ts";
 import { until } from "../process/support/until.ts";
 import { writeTinyImage } from "./support/tiny-image.ts";
 
@@ -22,6 +24,7 @@ interface Engine {
   readonly daemon: readonly [string, ...string[]];
   readonly dir: string;
 }
+const hostOf = (dir: string) => ({ hostFiles: createHostFiles(), getBySocket, runDir: join(dir, "run") });
 const makeDir = (name: string): string => mkdtempSync(join(tmpdir(), `steward-${name}-`));
 
 /** A daemon of its own, with neither a network nor rules of the packet filter. */
@@ -85,17 +88,15 @@ async function start(engine: Engine): Promise<{ readonly daemon?: ChildProcess; 
   const output = openSync(log, "a");
   const [program, ...argv] = engine.daemon;
   const daemon = spawn(program, argv, { env, stdio: ["ignore", output, output] });
-  const containers = createContainers({ runDir: join(engine.dir, "run") });
+  const host = hostOf(engine.dir);
   await until("end of the start", async () => {
     if (daemon.exitCode !== null) return true;
-    return (
-      (
-        await containers.list(signal).then(
-          () => containers.engines(),
-          () => [],
-        )
-      ).length > 0 || undefined
+    const found = await enginesOn(host);
+    const answers = await readContainers(host, found, signal).then(
+      () => true,
+      () => false,
     );
+    return (answers && found.length > 0) || undefined;
   });
   if (daemon.exitCode !== null) return { reason: `it does not start: ${readFileSync(log, "utf8").slice(-500)}` };
   try {
@@ -123,8 +124,8 @@ afterAll(async () => {
 describe.each(engines)("containers of a real $name", ({ name, dir, engine }) => {
   const { reason, daemon } = started.get(engine) ?? {};
   const run = (...words: readonly string[]): string => runWith(engine, words);
-  const containers = createContainers({ runDir: join(dir, "run") });
-  const check = containersCheck({ containers, clock: { now: Date.now } });
+  const host = hostOf(dir);
+  const check = containersCheck({ ...host, clock: { now: Date.now } });
   const found = () => check.run({ ignore: [] }, signal);
   const startContainer = (called: string, options: readonly string[], ...command: readonly string[]): string =>
     run("run", "--detach", "--name", called, ...modest, ...options, "tiny", ...command);
@@ -199,7 +200,7 @@ describe.each(engines)("containers of a real $name", ({ name, dir, engine }) => 
 
     it.runIf(name === "docker")("are not asked for once the engine has been stopped", async () => {
       if (daemon !== undefined) await stop(daemon);
-      expect(await containers.engines()).toEqual([]);
+      expect(await enginesOn(host)).toEqual([]);
     });
   });
 });

@@ -5,15 +5,17 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { createContainers } from "#adapters/containers/index.ts";
+import { createHostFiles } from "#adapters/host-files/index.ts";
+import { enginesOn } from "#domain/health/container-engines.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "steward-engine-"));
+const host = { hostFiles: createHostFiles(), runDir: dir };
 afterAll(() => rmSync(dir, { recursive: true }));
 
 it("Docker runs where a process listens on its socket, whatever the name of its pid file", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(join(dir, "docker.sock"), resolve));
-  expect(await createContainers({ runDir: dir }).engines()).toEqual(["docker"]);
+  expect((await enginesOn(host)).map(({ engine }) => engine)).toEqual(["docker"]);
   await new Promise((resolve) => server.close(resolve));
 });
 
@@ -26,5 +28,5 @@ it("Docker does not run where its socket was left behind by an engine that was k
   const ended = once(child, "exit");
   child.kill("SIGKILL");
   await ended;
-  expect(await createContainers({ runDir: dir }).engines()).toEqual([]);
+  expect(await enginesOn(host)).toEqual([]);
 });

@@ -1,14 +1,20 @@
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { createContainers } from "#adapters/containers/index.ts";
-import { fakeContainer, fakeContainerState } from "../fakes/containers.ts";
+import { createHostFiles } from "#adapters/host-files/index.ts";
+import { getBySocket } from "#adapters/socket-http/index.ts";
+import { enginesOn, readContainers } from "#domain/health/container-engines.ts";
 import { containerInspected, containerListed } from "../host/support/recorded.ts";
 import { directoryWith } from "./support/directories.ts";
 
 const { signal } = new AbortController();
+const hostFiles = createHostFiles();
+const read = async (runDir: string, files = hostFiles) =>
+  readContainers({ getBySocket, runDir }, await enginesOn({ hostFiles: files, runDir }), signal);
+const engines = async (runDir: string, files = hostFiles) =>
+  (await enginesOn({ hostFiles: files, runDir })).map(({ engine }) => engine);
 const dir = directoryWith();
 const servers: Server[] = [];
 afterAll(() => {
@@ -60,20 +66,15 @@ writeFileSync(join(docker.runDir, "docker.pid"), "1");
 const podman = await serve("podman", "podman/podman.sock", likeDocker);
 
 const expected = (engine: "docker" | "podman") => [
-  fakeContainer({ engine, isUnhealthy: true }),
-  fakeContainer({
-    engine,
-    name: "crashed",
-    state: "exited",
-    inspected: fakeContainerState({
-      exitCode: 137,
-      isOomKilled: true,
-      restarts: 2,
-      restartPolicy: "on-failure",
-      mostRestarts: 2,
-    }),
-  }),
-  fakeContainer({ engine, name: "gone", state: "exited" }),
+  { engine, name: "web", state: "running", isUnhealthy: true },
+  {
+    ...{ engine, name: "crashed", state: "exited", isUnhealthy: false },
+    inspected: {
+      ...{ exitCode: 137, isOomKilled: true, error: "", restarts: 2, restartPolicy: "on-failure", mostRestarts: 2 },
+      ...{ startedAt: Date.UTC(2026, 0, 1), finishedAt: Date.UTC(2026, 0, 1, 1) },
+    },
+  },
+  { engine, name: "gone", state: "exited", isUnhealthy: false },
 ];
 
 describe.each([
@@ -81,9 +82,8 @@ describe.each([
   ["podman", podman.runDir],
 ] as const)("containers of %s, by its socket", (engine, runDir) => {
   it("are those of the engine, with the state of all that do not simply run", async () => {
-    const containers = createContainers({ runDir });
-    expect(await containers.engines()).toEqual([engine]);
-    expect(await containers.list(signal)).toEqual(expected(engine));
+    expect(await engines(runDir)).toEqual([engine]);
+    expect(await read(runDir)).toEqual(expected(engine));
   });
 });
 
@@ -98,16 +98,13 @@ describe("containers by the API of an engine", () => {
   });
 
   it("are none where there is no engine, and are not asked for where that would start Docker", async () => {
-    const without = createContainers({ runDir: join(dir, "nothing") });
-    expect([await without.engines(), await without.list(signal)]).toEqual([[], []]);
+    const nothing = join(dir, "nothing");
+    expect([await engines(nothing), await read(nothing)]).toEqual([[], []]);
     const { runDir, requests } = await serve("stopped", "docker.sock", likeDocker);
     // As where systemd, process 1, is who listens.
-    const procDir = join(dir, "proc");
-    mkdirSync(procDir);
-    symlinkSync("/proc/net", join(procDir, "net"));
-    symlinkSync(`/proc/${process.pid}`, join(procDir, "1"));
-    const containers = createContainers({ runDir, procDir });
-    expect([await containers.engines(), await containers.list(signal)]).toEqual([[], []]);
+    const names = (path: string) => (path === "/proc" ? Promise.resolve(["1"]) : hostFiles.names(path));
+    const files = { ...hostFiles, names };
+    expect([await engines(runDir, files), await read(runDir, files)]).toEqual([[], []]);
     expect(requests).toEqual([]);
   });
 
@@ -116,7 +113,6 @@ describe("containers by the API of an engine", () => {
     const { runDir } = await serve("any", "podman/podman.sock", (url) => ({
       body: url.startsWith("/containers/json") ? list : one,
     }));
-    const containers = createContainers({ runDir });
     const member = fc.oneof(fc.jsonValue(), fc.string());
     const line = fc.record({
       Id: fc.oneof(fc.constant(ids.web), member),
@@ -136,7 +132,7 @@ describe("containers by the API of an engine", () => {
         async (all, each) => {
           list = JSON.stringify(all);
           one = JSON.stringify(each);
-          for (const { name, state, inspected } of await containers.list(signal)) {
+          for (const { name, state, inspected } of await read(runDir)) {
             expect([typeof name, typeof state]).toEqual(["string", "string"]);
             for (const value of [inspected?.exitCode ?? 0, inspected?.restarts ?? 0])
               expect(value).toBeTypeOf("number");
@@ -146,7 +142,7 @@ describe("containers by the API of an engine", () => {
       { numRuns: 60 },
     );
     list = "no JSON";
-    await expect(containers.list(signal)).rejects.toThrow("cannot ask podman: its answer is not JSON");
+    await expect(read(runDir)).rejects.toThrow("cannot ask podman: its answer is not JSON");
   });
 
   it("are unhealthy also by their own answers while they run, and known as far as an engine says and answers", async () => {
@@ -167,7 +163,7 @@ describe("containers by the API of an engine", () => {
       const answer = answers[url];
       return answer === undefined ? { status: 500, body: "{}" } : { body: JSON.stringify(answer) };
     });
-    const found = await createContainers({ runDir }).list(signal);
+    const found = await read(runDir);
     expect(found.map(({ name, isUnhealthy, unread }) => [name, isUnhealthy, unread])).toEqual([
       ["starting", true, undefined],
       ["stopped", false, undefined],
@@ -185,6 +181,6 @@ describe("containers by the API of an engine", () => {
     ["answers without end", { body: large }, "its answer is larger than 16 MiB"],
   ])("fail with what is wrong where an engine %s", async (name, answer, message) => {
     const { runDir } = await serve(name, "podman/podman.sock", () => answer);
-    await expect(createContainers({ runDir }).list(signal)).rejects.toThrow(`cannot ask podman: ${message}`);
+    await expect(read(runDir)).rejects.toThrow(`cannot ask podman: ${message}`);
   });
 });

@@ -5,12 +5,11 @@ import { describe, expect, it } from "vitest";
 import { createAccounts } from "#adapters/accounts/index.ts";
 import { placeOf } from "#adapters/accounts/keys.ts";
 import { CommandFailed } from "#adapters/exec/command.ts";
-import { type Exec, exec } from "#adapters/exec/index.ts";
+import type { Exec } from "#adapters/exec/index.ts";
 import { lookHere, type TakeLook } from "#adapters/exec/look.ts";
 import { createHostNames } from "#adapters/hostname/index.ts";
 import { createReboots } from "#adapters/logind/index.ts";
 import { createLogins } from "#adapters/logins/index.ts";
-import { createBackupSnapshots } from "#adapters/snapper/index.ts";
 import { createUnitExamination } from "#adapters/systemd/examination.ts";
 import { createTimeSync } from "#adapters/timedate/index.ts";
 import { createTimeSettings } from "#adapters/timedate/settings.ts";
@@ -376,39 +375,5 @@ describe("the examination of a unit", () => {
     await expect(examination("", 1).listening(group, signal)).rejects.toThrow(/cannot/);
     const without = examination("tcp LISTEN 0 1 0.0.0.0:80 0.0.0.0:* cgroup:");
     await expect(without.listening(group, signal)).rejects.toThrow(/control groups/);
-  });
-});
-
-describe("backup snapshots by snapper", () => {
-  const time = (text: string): number => Date.parse(`2026-01-${text}Z`);
-  /** What snapper 0.10 prints. */
-  const listed = {
-    root: [
-      { number: 0, date: "" },
-      { number: 1, date: "2026-01-01 10:00:00" },
-      { number: 7, date: "2026-01-02 09:30:00" },
-      { number: 8, date: "2026-01-09 00:00:00" },
-    ],
-    none: [{ number: 0, date: "" }],
-  };
-  const snapper: Exec = (argv) => {
-    const name = argv.find((word) => word in listed) as keyof typeof listed | undefined;
-    return name === undefined
-      ? printing("", { exitCode: 1, stderr: "Unknown config.\n" })(argv)
-      : printing(JSON.stringify({ [name]: listed[name] }))(argv);
-  };
-  const snapshots = createBackupSnapshots({ exec: snapper });
-
-  it("have a newest one, which is none from the future, or none at all", async () => {
-    const newest = { number: 7, createdAt: time("02T09:30:00") };
-    expect(await snapshots.newest("root", time("08T00:00:00"), signal)).toEqual(newest);
-    expect(await snapshots.newest("none", time("08T00:00:00"), signal)).toBeUndefined();
-  });
-
-  it("are an error for a configuration that snapper does not know, or where it is not installed", async () => {
-    const newest = snapshots.newest("other", time("08T00:00:00"), signal);
-    await expect(newest).rejects.toThrow("snapper: Unknown config.");
-    const missing = createBackupSnapshots({ exec: ([, ...args], options) => exec([at("none"), ...args], options) });
-    await expect(missing.newest("root", 0, signal)).rejects.toThrow("snapper is not installed");
   });
 });

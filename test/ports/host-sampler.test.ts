@@ -3,16 +3,17 @@ import { totalmem } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
+import { createHostFiles } from "#adapters/host-files/index.ts";
 import { createHostSampler } from "#adapters/procfs/host-sampler.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
-import { createPressure } from "#adapters/procfs/pressure.ts";
-import { createFakePressure } from "../fakes/pressure.ts";
+import { pressureIn } from "#domain/health/checks/pressure.ts";
+import { createFakeHostFiles } from "../fakes/host-files.ts";
 import { directoryPerTest, writeFiles } from "./support/directories.ts";
 
 describe("samples of this machine", () => {
   it("have what its kernel says, of its own disks and cards", async () => {
     const facts = createHostFacts({ clock: systemClock });
-    const sampler = createHostSampler({ host: facts, pressure: createPressure() });
+    const sampler = createHostSampler({ host: facts, pressure: () => pressureIn(createHostFiles()) });
     const { absences, ...sample } = await sampler.sample();
     facts.dispose();
     expect(sample.load).toEqual({ oneMinute: expect.any(Number), fifteenMinutes: expect.any(Number) });
@@ -53,8 +54,11 @@ describe("samples", () => {
       memory: () => Promise.resolve({ totalBytes: 8, availableBytes: 6, swapTotalBytes: 4, swapFreeBytes: 3 }),
       cpuTimes: () => ({ atMs: 0, total: 10, busy: 5, ioWait: 1 }),
     };
+    const idle = "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
+    const pressures = Object.fromEntries(["cpu", "memory", "io"].map((name) => [`/proc/pressure/${name}`, idle]));
+    const pressure = () => pressureIn(createFakeHostFiles(pressures));
     const places = { procDir: dir("proc"), sysDir: dir("sys") };
-    return createHostSampler({ host, pressure: createFakePressure(), ...places }).sample();
+    return createHostSampler({ host, pressure, ...places }).sample();
   };
 
   it("count disks with hardware of their own, not what is in them or made of them", async () => {

@@ -3,13 +3,10 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createHostFiles } from "#adapters/host-files/index.ts";
 import { createStaleCode } from "#adapters/packages/common/stale-code.ts";
-import { createPressure } from "#adapters/procfs/pressure.ts";
-import { createProcessFiles } from "#adapters/procfs/process-files.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
-import { createUnitMemories } from "#adapters/procfs/unit-memory.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
-import { fakePressureOn } from "../fakes/pressure.ts";
-import { fakeUnitMemory } from "../fakes/unit-memories.ts";
+import { fileDescriptorsCheck } from "#domain/health/checks/file-descriptors.ts";
+import { pressureIn } from "#domain/health/checks/pressure.ts";
 import { directoryWith } from "./support/directories.ts";
 
 const nowhere = { procDir: "/nonexistent", sysDir: "/nonexistent" };
@@ -21,31 +18,16 @@ it("files of the kernel are read as they are, listed in order, and refused as th
   expect(names).toEqual([...names].sort());
   expect(names).toContain("status");
   expect(await files.target("/proc/self")).toBe(String(process.pid));
-  for (const read of [files.text, files.names, files.target])
+  expect(await files.real("/proc/self")).toBe(`/proc/${process.pid}`);
+  expect(await files.stat("/proc/self/cmdline")).toEqual({ size: 0, isSocket: false });
+  for (const read of [files.text, files.names, files.target, files.real, files.stat])
     await expect(read("/proc/nothing")).rejects.toMatchObject({ code: "ENOENT" });
   expect(await createHostFiles("/proc").names("self")).toContain("status");
 });
 
-describe("pressure", () => {
-  const procDir = directoryWith({
-    // A kernel of 2018, which says nothing of processors in full.
-    "pressure/cpu": "some avg10=0.00 avg60=1.50 avg300=2.25 total=77\n",
-    "pressure/memory":
-      "some avg10=9.00 avg60=8.00 avg300=7.00 total=12\nfull avg10=6.00 avg60=5.00 avg300=4.00 total=9\n",
-  });
-
-  it("is what the kernel says of each resource, and undefined where it does not measure it", async () => {
-    expect(await createPressure({ procDir }).read()).toEqual([
-      fakePressureOn("cpu", { some: { avg10: 0, avg60: 1.5, avg300: 2.25 }, full: null }),
-      fakePressureOn("memory", { some: { avg10: 9, avg60: 8, avg300: 7 }, full: { avg10: 6, avg60: 5, avg300: 4 } }),
-    ]);
-    expect(await createPressure(nowhere).read()).toBeUndefined();
-  });
-
-  it("of this machine is measured where its kernel has it", async () => {
-    const resources = ((await createPressure().read()) ?? []).map(({ resource }) => resource);
-    expect(resources).toEqual(["cpu", "memory", "io"].filter((name) => existsSync(`/proc/pressure/${name}`)));
-  });
+it("pressure of this machine is measured where its kernel has it", async () => {
+  const resources = ((await pressureIn(createHostFiles())) ?? []).map(({ resource }) => resource);
+  expect(resources).toEqual(["cpu", "memory", "io"].filter((name) => existsSync(`/proc/pressure/${name}`)));
 });
 
 describe("RAID arrays", () => {
@@ -67,70 +49,27 @@ unused devices: <none>
   });
 });
 
-describe("the memory of units", () => {
-  const app = "fs/cgroup/system.slice/app.service/memory";
-  const scope = "fs/cgroup/user.slice/user-1000.slice/session-1.scope/memory";
-  // As the kernel's description of cgroup v2 has these files.
-  const sysDir = directoryWith({
-    "fs/cgroup/cgroup.controllers": "cpu io memory pids\n",
-    "fs/cgroup/system.slice/memory.current": "9999999999\n",
-    [`${app}.current`]: "1000000000\n",
-    [`${app}.max`]: "1073741824\n",
-    [`${app}.events`]: "low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\noom_group_kill 0\n",
-    [`${app}.stat`]:
-      "anon 600000000\nfile 400000000\ninactive_file 250000000\nactive_file 140000000\nslab_reclaimable 10000000\n",
-    [`${scope}.current`]: "5000\n",
-    [`${scope}.max`]: "max\n",
-    "fs/cgroup/init.scope/cgroup.procs": "1\n",
-  });
-
-  it("is that of services and scopes without what can be freed at once, and undefined without cgroup v2", async () => {
-    const found = await createUnitMemories({ sysDir }).list();
-    expect(found?.toSorted((a, b) => (a.name < b.name ? -1 : 1))).toEqual([
-      fakeUnitMemory({ usedBytes: 600_000_000, limitBytes: 1_073_741_824, oomKills: 2 }),
-      fakeUnitMemory({ name: "session-1.scope", usedBytes: 5000, limitBytes: null }),
-    ]);
-    expect(await createUnitMemories(nowhere).list()).toBeUndefined();
-  });
-});
-
-describe("open files of processes", () => {
-  /** As an older kernel shows a process, whose directory of files has to be read. */
-  const processOf = (pid: number, name: string, open: number, limit: string) => ({
-    [`${pid}/comm`]: `${name}\n`,
-    [`${pid}/limits`]: [
-      "Limit                     Soft Limit           Hard Limit           Units     ",
-      "Max processes             96120                96120                processes ",
-      `Max open files            ${limit.padEnd(20)} 524288               files     `,
-      "",
-    ].join("\n"),
-    ...Object.fromEntries(Array.from({ length: open }, (_, fd) => [`${pid}/fd/${fd}`, ""])),
-  });
-  const procDir = directoryWith({
-    ...processOf(7, "nginx", 60, "1024"),
-    ...processOf(8, "leaky", 80, "100"),
-    ...processOf(9, "quiet", 49, "50"),
-  });
-
-  it("are those of the processes nearest to their limits", async () => {
-    const found = [
-      { pid: 8, name: "leaky", open: 80, limit: 100 },
-      { pid: 7, name: "nginx", open: 60, limit: 1024 },
-    ];
-    const files = createProcessFiles({ procDir });
-    expect([await files.busiest(5), await files.busiest(1)]).toEqual([found, found.slice(0, 1)]);
-  });
-
-  it("of this process are counted, with its limit", async () => {
-    const held = Array.from({ length: 200 }, () => openSync("/dev/null", "r"));
-    try {
-      const own = (await createProcessFiles().busiest(10_000)).find(({ pid }) => pid === process.pid);
-      expect(own?.open).toBeGreaterThanOrEqual(200);
-      expect(readFileSync("/proc/self/limits", "utf8")).toMatch(new RegExp(`^Max open files +${own?.limit} `, "m"));
-    } finally {
-      held.forEach(closeSync);
-    }
-  });
+it("open files of this process are counted, with its limit, beside those of the system", async () => {
+  const held = Array.from({ length: 200 }, () => openSync("/dev/null", "r"));
+  try {
+    const files = createHostFiles();
+    // However many others are nearer to their limits.
+    const names = (path: string) => (path === "/proc" ? Promise.resolve([String(process.pid)]) : files.names(path));
+    const check = fileDescriptorsCheck({ hostFiles: { ...files, names } });
+    const { details } = await check.run({ ignore: [], warn: 0 }, new AbortController().signal);
+    const { used, maximum, processes } = details as {
+      readonly used: number;
+      readonly maximum: number | null;
+      readonly processes: readonly { readonly pid: number; readonly open: number; readonly limit: number }[];
+    };
+    expect(used).toBeGreaterThan(0);
+    expect(used).toBeLessThanOrEqual(maximum ?? used);
+    const own = processes.find(({ pid }) => pid === process.pid);
+    expect(own?.open).toBeGreaterThanOrEqual(200);
+    expect(readFileSync("/proc/self/limits", "utf8")).toMatch(new RegExp(`^Max open files +${own?.limit} `, "m"));
+  } finally {
+    held.forEach(closeSync);
+  }
 });
 
 describe("the need to reboot", () => {

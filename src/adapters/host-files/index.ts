@@ -1,4 +1,4 @@
-import { readdir, readFile, readlink } from "node:fs/promises";
+import { readdir, readFile, readlink, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { HostFiles } from "#domain/ports/host-files.ts";
 
@@ -7,4 +7,9 @@ export const createHostFiles = (root = "/"): HostFiles => ({
   text: (path) => readFile(join(root, path), "utf8"),
   names: async (path) => (await readdir(join(root, path))).toSorted(),
   target: (path) => readlink(join(root, path)),
+  real: (path) => realpath(join(root, path)),
+  async stat(path) {
+    const found = await stat(join(root, path));
+    return { size: found.size, isSocket: found.isSocket() };
+  },
 });

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { orElse } from "#kernel/errors.ts";
-import { type Memory, parseCpuMax, parseFlatKey } from "./parse.ts";
+import { flatKey } from "#kernel/text.ts";
+import { type Memory, parseCpuMax } from "./parse.ts";
 
 /** Of the root group: in a container its own. A limit on Steward's unit says nothing about the host. */
 export type ContainerLimits = ReturnType<typeof createContainerLimits>;
@@ -24,7 +25,7 @@ export function createContainerLimits(root = "/sys/fs/cgroup") {
   const memoryInUse = (): number | undefined => {
     const used = readNumber(join(root, "memory.current")) ?? readNumber(v1("memory", "memory.usage_in_bytes"));
     const stat = readOptional(join(root, "memory.stat")) ?? readOptional(v1("memory", "memory.stat")) ?? "";
-    const reclaimable = parseFlatKey(stat, "total_inactive_file") ?? parseFlatKey(stat, "inactive_file") ?? 0;
+    const reclaimable = flatKey(stat, "total_inactive_file") ?? flatKey(stat, "inactive_file") ?? 0;
     return used === undefined ? undefined : Math.max(0, used - reclaimable);
   };
 
@@ -43,7 +44,7 @@ export function createContainerLimits(root = "/sys/fs/cgroup") {
       return quota === undefined || !period ? undefined : quota / period;
     },
     cpuTimeMicros(): number | undefined {
-      const v2 = parseFlatKey(readOptional(join(root, "cpu.stat")) ?? "", "usage_usec");
+      const v2 = flatKey(readOptional(join(root, "cpu.stat")) ?? "", "usage_usec");
       if (v2 !== undefined) return v2;
       const nanos = readNumber(v1("cpuacct", "cpuacct.usage"));
       return nanos === undefined ? undefined : nanos / 1000;

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { readTextFile } from "#adapters/files/index.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
 import type { Absence, HostSample, HostSampler, Traffic } from "#domain/ports/host-samples.ts";
-import type { Pressure } from "#domain/ports/kernel.ts";
 import { errorMessage, orElse } from "#kernel/errors.ts";
 import type { ProcHostFacts } from "./index.ts";
 import { parseDiskTraffic, parseLinkTraffic, parseLoad } from "./parse.ts";
@@ -71,8 +70,13 @@ function createTraffic({ procDir, sysDir }: { readonly procDir: string; readonly
   };
 }
 
-async function readPressure(pressure: Pressure): Promise<HostSample["pressure"]> {
-  const found = await pressure.read();
+/** What the kernel says of each resource; undefined where it does not measure pressure. */
+type ReadPressure = () => Promise<
+  readonly { readonly resource: string; readonly some: { readonly avg10: number } }[] | undefined
+>;
+
+async function samplePressure(read: ReadPressure): Promise<HostSample["pressure"]> {
+  const found = await read();
   if (found === undefined) throw new Error("the kernel does not measure pressure (boot it with psi=1)");
   const of = (wanted: string): number | undefined => found.find(({ resource }) => resource === wanted)?.some.avg10;
   return { cpu: of("cpu"), memory: of("memory"), io: of("io") };
@@ -94,7 +98,7 @@ function readLoad(procDir: string): HostSample["load"] {
 /** Files of procfs; those of sysfs tell which devices are counted. */
 export function createHostSampler(ports: {
   readonly host: Pick<HostFacts, "memory"> & Pick<ProcHostFacts, "cpuTimes">;
-  readonly pressure: Pressure;
+  readonly pressure: ReadPressure;
   readonly procDir?: string;
   readonly sysDir?: string;
 }): HostSampler {
@@ -120,7 +124,7 @@ export function createHostSampler(ports: {
         disks: await attempt("disks", () => traffic.disks()),
         links: await attempt("links", () => traffic.links()),
         memory: await attempt("memory", () => readMemory(host)),
-        pressure: await attempt("pressure", () => readPressure(pressure)),
+        pressure: await attempt("pressure", () => samplePressure(pressure)),
         absences,
       };
     },

@@ -1,13 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  parseCpuInfo,
-  parseCpuMax,
-  parseCpuTimes,
-  parseFileHandles,
-  parseFlatKey,
-  parseMemory,
-  parseSwap,
-} from "./parse.ts";
+import { parseCpuInfo, parseCpuMax, parseCpuTimes, parseMemory, parseSwap } from "./parse.ts";
 
 describe("cpuinfo", () => {
   const block = (processor: number, physical: number, core: number) =>
@@ -103,14 +95,8 @@ it("meminfo has swap, or none", () => {
   expect(parseSwap("MemTotal: 1 kB\n")).toEqual({ swapTotalBytes: 0, swapFreeBytes: 0 });
 });
 
-it("file-nr: handles that are allocated and free are not in use", () => {
-  expect(parseFileHandles("1632\t32\t9223372036854775807\n")).toEqual({ used: 1600, maximum: 2 ** 63 });
-});
-
-it("cgroup files: cpu.max and flat keys are read", () => {
+it("cgroup files: cpu.max is read", () => {
   expect(parseCpuMax("150000 100000\n")).toBe(1.5);
   expect(parseCpuMax("max 100000\n")).toBeUndefined();
   expect(parseCpuMax("")).toBeUndefined();
-  expect(parseFlatKey("anon 5\ninactive_file 77\n", "inactive_file")).toBe(77);
-  expect(parseFlatKey("total_inactive_file 5\n", "inactive_file")).toBeUndefined();
 });

@@ -1,4 +1,5 @@
 import type { Traffic } from "#domain/ports/host-samples.ts";
+import { flatKey } from "#kernel/text.ts";
 
 export interface CpuInfo {
   readonly model: string;
@@ -92,26 +93,10 @@ export const parseSwap = (text: string): { readonly swapTotalBytes: number; read
   swapFreeBytes: kib(text, "SwapFree") ?? 0,
 });
 
-const counter = (text: string, name: string): number | undefined => {
-  const [, digits] = new RegExp(`^${name} (\\d+)$`, "m").exec(text) ?? [];
-  return digits === undefined ? undefined : Number(digits);
-};
-
 /** /proc/vmstat: pages since boot; undefined for a kernel without swap. */
 export function parseSwapTraffic(text: string): { readonly pagesIn: number; readonly pagesOut: number } | undefined {
-  const [pagesIn, pagesOut] = [counter(text, "pswpin"), counter(text, "pswpout")];
+  const [pagesIn, pagesOut] = [flatKey(text, "pswpin"), flatKey(text, "pswpout")];
   return pagesIn === undefined || pagesOut === undefined ? undefined : { pagesIn, pagesOut };
-}
-
-/** /proc/sys/fs/file-nr: handles allocated, those of them that are free, and how many there may be. */
-export function parseFileHandles(text: string): { readonly used: number; readonly maximum: number } {
-  const [allocated = 0, free = 0, maximum = 0] = text.trim().split(/\s+/).map(Number);
-  return { used: allocated - free, maximum };
-}
-
-export function parseFlatKey(text: string, key: string): number | undefined {
-  const found = new RegExp(`^${key} (\\d+)$`, "m").exec(text)?.[1];
-  return found === undefined ? undefined : Number(found);
 }
 
 export function parseCpuMax(text: string): number | undefined {

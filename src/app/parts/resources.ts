@@ -1,15 +1,16 @@
 import { createBlockDevices } from "#adapters/block-devices/index.ts";
 import { lookApart } from "#adapters/exec/look.ts";
 import { createFolderSizes } from "#adapters/folder-sizes/index.ts";
+import { createHostFiles } from "#adapters/host-files/index.ts";
 import { createHostSampler } from "#adapters/procfs/host-sampler.ts";
 import { createMountTable } from "#adapters/procfs/mount-table.ts";
-import { createPressure } from "#adapters/procfs/pressure.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
 import { openRingStore } from "#adapters/ring-store/index.ts";
 import { createLinks } from "#adapters/routes/links.ts";
 import { createListeners } from "#adapters/systemd/listeners.ts";
 import type { PartContext } from "#app/part.ts";
+import { pressureIn } from "#domain/health/checks/pressure.ts";
 import type { FolderSizes } from "#domain/ports/disk-usage.ts";
 import type { HostSampler, RingStore } from "#domain/ports/host-samples.ts";
 import { diskUsageHandlers } from "#domain/system/disk-usage.ts";
@@ -44,7 +45,7 @@ function openResources({ config, clock, log }: PartContext, { traces: { traced }
       nameServers: createNameServers(),
       upstream: createNameServers({ file: upstreamFile }),
     },
-    sampler: createHostSampler({ host: host.open().facts, pressure: createPressure() }),
+    sampler: createHostSampler({ host: host.open().facts, pressure: () => pressureIn(createHostFiles()) }),
     samples: openRingStore({
       stateDir: config.stateDir,
       onUnreadable: (error) => log.warn({ err: error }, "metrics of the host unreadable, reset"),

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseOutput } from "#domain/health/plugin/output.ts";
-import { parsePerfdata } from "#domain/health/plugin/perfdata.ts";
+import { parseOutput, parsePerfdata } from "#domain/health/plugin/output.ts";
 import { nagiosReport, nagiosUnknown, perfdataOf, speaksNagios } from "./check.ts";
 
 const result = { check_id: "disk_space", status: "pass", message: "/ is 17 % full", details: {} } as const;

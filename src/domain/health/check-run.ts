@@ -1,11 +1,41 @@
 import { type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
+import { checkTimeoutMs, maxConcurrentChecks } from "#contract/limits.ts";
+import type { GuardedBy } from "#domain/common/guarded-by.ts";
 import type { Hooks, Veto } from "#domain/common/hooks.ts";
-import { isOver, withinTime } from "#kernel/async.ts";
+import { createSlots, isOver, withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { clipText } from "#kernel/text.ts";
-import type { Check, CheckSettings, Outcome } from "./check.ts";
+import { defined } from "#kernel/values.ts";
+import type { Check, CheckSettings, Outcome, PreviousGrades } from "./check.ts";
 import { type Fix, fixIdOf, type OpenFix } from "./fix.ts";
+
+export interface CheckPlan {
+  readonly intervalMs?: number;
+  /** Runs in a row until a problem is hard. */
+  readonly attempts?: number;
+  /** Whether the host is meant to have no way out; a check can be told otherwise. */
+  readonly isIsolated?: boolean;
+  readonly checks: Readonly<
+    Record<
+      string,
+      Partial<CheckSettings> & {
+        readonly isEnabled?: boolean;
+        readonly intervalMs?: number;
+        readonly timeoutMs?: number;
+        readonly attempts?: number;
+      }
+    >
+  >;
+}
+
+export const isSwitchedOn = ({ id }: Check, plan: CheckPlan): boolean => plan.checks[id]?.isEnabled !== false;
+
+export function settingsOf({ id }: Check, plan: CheckPlan): CheckSettings {
+  // The first four are the runner's own.
+  const { isEnabled: _on, intervalMs: _every, timeoutMs: _limit, attempts: _times, ...own } = plan.checks[id] ?? {};
+  return { ignore: [], ...defined({ isIsolated: plan.isIsolated }), ...own };
+}
 
 const planTimeoutMs = 30_000;
 
@@ -73,7 +103,7 @@ function boundOutcome({ status, message, details, thresholds, ...rest }: Outcome
 }
 
 /** Runs checks so that a throw, a timeout or a flood becomes an outcome. Never throws. */
-export function createContainedRun(clock: Pick<Clock, "sleep">, shutdown: AbortSignal) {
+function createContainedRun(clock: Pick<Clock, "sleep">, shutdown: AbortSignal) {
   const leftBehind = new Map<string, number>();
 
   return async (check: Check, settings: CheckSettings, timeoutMs: number, askedAtMs?: number): Promise<Outcome> => {
@@ -154,5 +184,54 @@ export function createCheckRun(
     const checkedAt = clock.now();
     const durationMs = Math.round(clock.monotonicMs() - startedAtMs);
     return { ...found, checkedAt, durationMs, fix: await fixFor(check, found) };
+  };
+}
+
+interface OncePorts {
+  readonly checks: readonly Check[];
+  readonly settings: CheckPlan;
+  readonly clock: Pick<Clock, "sleep">;
+}
+
+function createRunOnce({ settings, clock }: Omit<OncePorts, "checks">, signal: AbortSignal) {
+  const contained = createContainedRun(clock, signal);
+  return (check: Check, previous?: PreviousGrades): Promise<Outcome> => {
+    const { timeoutMs = check.timeoutMs ?? checkTimeoutMs } = settings.checks[check.id] ?? {};
+    return contained(check, { ...settingsOf(check, settings), ...defined({ previous }) }, timeoutMs);
+  };
+}
+
+const enabledOf = ({ checks, settings }: OncePorts): readonly Check[] =>
+  checks.filter((check) => isSwitchedOn(check, settings));
+
+/** @param previous what it said before, which decides near a threshold. */
+export async function runCheckOnce(
+  ports: OncePorts,
+  id: string,
+  signal: AbortSignal,
+  previous?: PreviousGrades,
+): Promise<Outcome | undefined> {
+  const check = enabledOf(ports).find((each) => each.id === id);
+  return check && createRunOnce(ports, signal)(check, previous);
+}
+
+export interface GuardedOutcome extends Pick<Outcome, "status" | "message"> {
+  readonly guardedBy: GuardedBy;
+}
+
+/** Runs the enabled checks that guarded updates look at once, without history, and returns their outcomes by id. */
+export function createGuardReport(
+  ports: OncePorts,
+): (signal: AbortSignal) => Promise<Readonly<Record<string, GuardedOutcome>>> {
+  const inSlot = createSlots(maxConcurrentChecks);
+  return async (signal) => {
+    const run = createRunOnce(ports, signal);
+    const outcomes = enabledOf(ports).map(async (check): Promise<readonly (readonly [string, GuardedOutcome])[]> => {
+      const { id, guardedBy } = check;
+      if (guardedBy === undefined) return [];
+      const { status, message } = await inSlot(() => run(check));
+      return [[id, { status, message, guardedBy }]];
+    });
+    return Object.fromEntries((await Promise.all(outcomes)).flat());
   };
 }

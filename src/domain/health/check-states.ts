@@ -4,9 +4,9 @@ import type { StoredState } from "#domain/ports/check-history.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
 import type { CheckFinding } from "./check-run.ts";
-import { attemptsFor, type HardState, hardened, passing, restored, restoredSkipped } from "./hard-state.ts";
-import { figuresOf } from "./history/figures.ts";
+import { attemptsFor, type HardState, hardened, noProblem, restored, restoredSkipped } from "./grading.ts";
 import type { RunHistory } from "./history/history.ts";
+import { figuresOf } from "./history/series.ts";
 
 const pruneIntervalMs = 60 * 60 * 1000;
 /** Runs that follow one another faster, because somebody asks, are one attempt. */
@@ -28,7 +28,7 @@ interface Hardness extends HardState {
 /** Of the newest transitions the state before a restart is made. */
 const transitionsRead = 20;
 
-const unknown = { ...passing, countedAtMs: Number.NEGATIVE_INFINITY };
+const unknown = { ...noProblem, countedAtMs: Number.NEGATIVE_INFINITY };
 
 /** What runs need of the history. */
 export type HistoryOfRuns = Pick<

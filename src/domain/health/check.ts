@@ -93,6 +93,18 @@ export interface Check {
   readonly run: (settings: CheckSettings, signal: AbortSignal, askedAtMs?: number) => Promise<Outcome>;
 }
 
+/** A check that comes with the service, with what the documents, `steward doctor` and the console say of it. */
+export interface BuiltInCheck extends Check {
+  /** What it looks at, and what its settings mean. */
+  readonly about: string;
+  /** What a warning or a failure means, in one sentence. */
+  readonly meaning: string;
+  /** What to do about it. */
+  readonly remedy: string;
+  /** Unless settings give others. */
+  readonly thresholds?: Thresholds;
+}
+
 /** The end of a sentence about what is no trouble there. */
 export const asIsolated = "as expected on an isolated host";
 

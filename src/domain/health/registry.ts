@@ -1,10 +1,8 @@
-import { builtInCheckIds, type checkMeanings } from "#contract/check-meanings.ts";
-import type { BackupFolders, BackupSnapshots } from "#domain/ports/backups.ts";
-import type { Containers } from "#domain/ports/containers.ts";
-import type { ClockOffsets, HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
-import type { HostFiles, RunProgram } from "#domain/ports/host-files.ts";
+import { builtInCheckIds } from "#contract/check-meanings.ts";
+import type { BackupFolders } from "#domain/ports/backups.ts";
+import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
+import type { GetBySocket, HostFiles, RunProgram } from "#domain/ports/host-files.ts";
 import type { Journal } from "#domain/ports/journal.ts";
-import type { Pressure, ProcessFiles, UnitMemories } from "#domain/ports/kernel.ts";
 import type {
   CertificateFiles,
   DefaultRoutes,
@@ -14,10 +12,10 @@ import type {
   SshServer,
 } from "#domain/ports/network.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
-import type { FileSystemHealth, FileSystems, RaidArrays, SmartDisks } from "#domain/ports/storage.ts";
+import type { FileSystems, RaidArrays } from "#domain/ports/storage.ts";
 import type { Timers, Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { Check } from "./check.ts";
+import type { BuiltInCheck } from "./check.ts";
 import { type BackupTarget, backupAgeCheck } from "./checks/backup-age.ts";
 import { clockOffsetCheck } from "./checks/clock-offset.ts";
 import { conntrackCheck } from "./checks/conntrack.ts";
@@ -75,22 +73,15 @@ export interface CheckPorts {
   readonly sockets: ListeningSockets;
   readonly filter: PacketFilter;
   readonly endpoints: readonly Endpoint[];
-  readonly clockOffsets: ClockOffsets;
   readonly hostFiles: HostFiles;
   readonly exec: RunProgram;
-  readonly processFiles: ProcessFiles;
-  readonly unitMemories: UnitMemories;
-  readonly smartDisks: SmartDisks;
-  readonly fileSystemHealth: FileSystemHealth;
   readonly timers: Timers;
-  readonly pressure: Pressure;
-  readonly containers: Containers;
+  readonly getBySocket: GetBySocket;
   readonly backupFolders: BackupFolders;
-  readonly backupSnapshots: BackupSnapshots;
   readonly backupTargets: readonly BackupTarget[];
 }
 
-/** The checks that come with the service by their ids, in the order in which they are listed. One without a meaning does not compile. */
+/** The checks that come with the service by their ids, in the order in which they are listed. */
 const factories = {
   disk_space: diskSpaceCheck,
   inode_usage: inodeUsageCheck,
@@ -128,7 +119,7 @@ const factories = {
   containers: containersCheck,
   backup_age: backupAgeCheck,
   new_errors: newErrorsCheck,
-} satisfies Readonly<Record<keyof typeof checkMeanings, (ports: CheckPorts) => Check>>;
+} satisfies Readonly<Record<string, (ports: CheckPorts) => BuiltInCheck>>;
 
 const ids = Object.keys(factories);
 /** From `pressure` on they are younger than settings that may have a plugin of the same name, which then takes the place of the check. */
@@ -137,5 +128,5 @@ const youngIds = ids.slice(ids.indexOf("pressure"));
 /** Ids that settings cannot give to a plugin. */
 export const reservedCheckIds: readonly string[] = builtInCheckIds.filter((id) => !youngIds.includes(id));
 
-export const builtInChecks = (ports: CheckPorts): readonly Check[] =>
+export const builtInChecks = (ports: CheckPorts): readonly BuiltInCheck[] =>
   Object.values(factories).map((create) => create(ports));

@@ -4,8 +4,9 @@ import { checkStatuses, type HealthCheckResult } from "#contract/checks.ts";
 import { createFakeCheckHistory, type FakeCheckHistory } from "../../../test/fakes/check-history.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
 import type { Check, Outcome } from "./check.ts";
+import type { CheckPlan } from "./check-run.ts";
 import { createGrader } from "./grading.ts";
-import { type CheckPlan, type CheckRun, type CheckRunner, createCheckRunner } from "./runner.ts";
+import { type CheckRun, type CheckRunner, createCheckRunner } from "./runner.ts";
 
 interface Rig {
   readonly runner: CheckRunner;

@@ -5,27 +5,8 @@ import { createSlots } from "#kernel/async.ts";
 import { type Clock, type Dispose, toTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { Check, CheckSettings, Graded, Outcome } from "./check.ts";
-import { createCheckRun, type Fixability } from "./check-run.ts";
+import { type CheckPlan, createCheckRun, type Fixability, isSwitchedOn, settingsOf } from "./check-run.ts";
 import { type CheckStates, createCheckStates, type HistoryOfRuns, type Judged, summarize } from "./check-states.ts";
-
-export interface CheckPlan {
-  readonly intervalMs?: number;
-  /** Runs in a row until a problem is hard. */
-  readonly attempts?: number;
-  /** Whether the host is meant to have no way out; a check can be told otherwise. */
-  readonly isIsolated?: boolean;
-  readonly checks: Readonly<
-    Record<
-      string,
-      Partial<CheckSettings> & {
-        readonly isEnabled?: boolean;
-        readonly intervalMs?: number;
-        readonly timeoutMs?: number;
-        readonly attempts?: number;
-      }
-    >
-  >;
-}
 
 export interface CheckRun {
   readonly result: HealthCheckResult;
@@ -71,14 +52,6 @@ interface Entry {
   askedAtMs: number;
   /** Whether the run in flight began without anybody asking for it: who asks now is owed the present state. */
   isUnasked: boolean;
-}
-
-export const isSwitchedOn = ({ id }: Check, plan: CheckPlan): boolean => plan.checks[id]?.isEnabled !== false;
-
-export function settingsOf({ id }: Check, plan: CheckPlan): CheckSettings {
-  // The first four are the runner's own.
-  const { isEnabled: _on, intervalMs: _every, timeoutMs: _limit, attempts: _times, ...own } = plan.checks[id] ?? {};
-  return { ignore: [], ...defined({ isIsolated: plan.isIsolated }), ...own };
 }
 
 function createEntry(check: Check, plan: CheckPlan): Entry {

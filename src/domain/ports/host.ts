@@ -22,7 +22,6 @@ export interface HostFacts {
   readonly cpuPercent: (overMs?: number) => Promise<number>;
   /** Pages that were read from swap and written to it since boot; undefined where the kernel does not count them. */
   readonly swapTraffic: () => Promise<{ readonly pagesIn: number; readonly pagesOut: number } | undefined>;
-  readonly fileHandles: () => Promise<{ readonly used: number; readonly maximum: number }>;
   readonly zombies: () => Promise<readonly Zombie[]>;
 }
 
@@ -54,24 +53,4 @@ export interface RebootReasons {
 
 export interface RebootNeed {
   readonly reasons: () => Promise<RebootReasons>;
-}
-
-/** How far the clock is from the time of its source, as the program says that sets it. */
-export interface ClockOffset {
-  /** `chrony`, `systemd-timesyncd`, `ntpd`. */
-  readonly program: string;
-  /** The server, as the program names it; empty where it does not. */
-  readonly server: string;
-  /** Positive where the clock is behind. */
-  readonly offsetMs: number;
-  readonly stratum: number;
-  /** When its source answered last, by the clock of the host then, epoch milliseconds; undefined where the program does not say. */
-  readonly answeredAt: number | undefined;
-}
-
-export interface ClockOffsets {
-  /** Whether such a program runs; no rights are needed to tell. */
-  readonly canRead: () => Promise<boolean>;
-  /** Undefined where no such program runs, or it has no source yet. @throws when what it says is nonsense. */
-  readonly read: (signal: AbortSignal) => Promise<ClockOffset | undefined>;
 }

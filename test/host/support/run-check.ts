@@ -1,6 +1,6 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
-import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
+import { createHostFiles } from "#adapters/host-files/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import { createJournalStorage } from "#adapters/journald/storage.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
@@ -28,7 +28,7 @@ const checks: readonly Check[] = [
   diskSpaceCheck({ fileSystems }),
   inodeUsageCheck({ fileSystems }),
   readOnlyFilesystemsCheck({ fileSystems }),
-  filesystemHealthCheck({ fileSystems, clock: systemClock, fileSystemHealth: createFileSystemHealth({ exec }) }),
+  filesystemHealthCheck({ fileSystems, clock: systemClock, hostFiles: createHostFiles(), exec }),
   raidStatusCheck({ raidArrays: createRaidArrays() }),
   oomKillsCheck({
     journal: { ...journal.journal, ...createJournalStorage({ exec }) },

@@ -80,10 +80,10 @@ function SilenceButton({ of: { check_id: check, name } }: { readonly of: HealthC
   );
 }
 
-type Meanings = typeof import("../api/check-meanings.generated.ts").checkMeanings;
+type Meanings = Readonly<Record<string, { readonly meaning: string; readonly remedy: string }>>;
 
 /** What it means and what to do: texts that are loaded when somebody looks at a check. */
-function useMeaning(id: string): readonly [meaning: string, remedy: string] | undefined {
+function useMeaning(id: string): Meanings[string] | undefined {
   const meanings = useSignal<Meanings>({});
   useEffect(() => {
     // Without them the rest of the page is of use all the same.
@@ -163,7 +163,7 @@ function Check(props: { readonly of: HealthCheckResult; readonly silence: Silenc
   const listed = props.of;
   const of = own.value !== undefined && own.value.checked_at >= listed.checked_at ? own.value : listed;
   const { check_id: id, attempt, max_attempts: most } = of;
-  const [meaning, remedy] = useMeaning(id) ?? [];
+  const { meaning, remedy } = useMeaning(id) ?? {};
   return (
     <>
       <p class="unit-head">

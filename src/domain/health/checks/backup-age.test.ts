@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import type { RunProgram } from "#domain/ports/host-files.ts";
 import type { Timer } from "#domain/ports/units.ts";
 import { createFakeBackupFolders } from "../../../../test/fakes/backup-folders.ts";
-import { createFakeBackupSnapshots } from "../../../../test/fakes/backup-snapshots.ts";
 import { createFakeTimers, fakeTimer } from "../../../../test/fakes/timers.ts";
 import { createFakeUnits, runningUnit } from "../../../../test/fakes/units.ts";
 import type { CheckSettings } from "../check.ts";
@@ -21,11 +21,26 @@ const folder = (name: string, given: Partial<BackupTarget> = {}): BackupTarget =
   }) as BackupTarget;
 const unit = (name: string): BackupTarget => ({ name, kind: "unit", unit: name });
 
+/** What snapper 0.10 prints of each configuration: the number and the date of its snapshots. */
+type Listed = Readonly<Record<string, readonly { readonly number: number; readonly date: string }[]>>;
+const snapper =
+  (configs: Listed = {}): RunProgram =>
+  (argv) => {
+    const config = argv[argv.indexOf("-c") + 1] ?? "";
+    const found = configs[config];
+    return Promise.resolve(
+      found === undefined
+        ? { exitCode: 1, stdout: "", stderr: "Unknown config.\n" }
+        : { exitCode: 0, stdout: JSON.stringify({ [config]: found }), stderr: "" },
+    );
+  };
+
 const checkOf = (
   backupTargets: readonly BackupTarget[],
   given: {
     folders?: Parameters<typeof createFakeBackupFolders>[0];
-    snapshots?: Parameters<typeof createFakeBackupSnapshots>[0];
+    snapshots?: Listed;
+    exec?: RunProgram;
     timer?: Partial<Timer>;
     isComplete?: boolean;
   } = {},
@@ -33,7 +48,7 @@ const checkOf = (
   backupAgeCheck({
     backupTargets,
     backupFolders: createFakeBackupFolders(given.folders, given.isComplete),
-    backupSnapshots: createFakeBackupSnapshots(given.snapshots),
+    exec: given.exec ?? snapper(given.snapshots),
     timers: createFakeTimers([fakeTimer("backup", { unitSince: now - 2 * hourMs, ...given.timer })]),
     units: createFakeUnits([
       runningUnit("dump.service", { activeState: "inactive", subState: "dead", since: now - 30 * hourMs }),
@@ -78,11 +93,13 @@ it("backup_age passes while the newest backup is recent", async () => {
 it("backup_age grades the newest snapshot of snapper, and fails without one", async () => {
   const snapshots = {
     root: [
-      { number: 4, createdAt: now - 60 * hourMs },
-      { number: 5, createdAt: now - 27 * hourMs },
-      { number: 6, createdAt: now + 27 * hourMs },
+      { number: 0, date: "" },
+      { number: 4, date: "2026-01-08 00:00:00" },
+      { number: 5, date: "2026-01-09 09:00:00" },
+      // From the future.
+      { number: 6, date: "2026-01-11 15:00:00" },
     ],
-    home: [],
+    home: [{ number: 0, date: "" }],
   };
   const of = (config: string): BackupTarget => ({ name: config, kind: "snapper", config });
   expect(await run([of("root")], { snapshots })).toMatchObject({
@@ -97,6 +114,11 @@ it("backup_age grades the newest snapshot of snapper, and fails without one", as
   expect(await run([of("data")], { snapshots })).toMatchObject({
     status: "fail",
     message: "backup data: snapper: Unknown config.",
+  });
+  const missing = new Error("cannot run snapper", { cause: Object.assign(new Error("spawn"), { code: "ENOENT" }) });
+  expect(await run([of("root")], { exec: () => Promise.reject(missing) })).toMatchObject({
+    status: "fail",
+    message: "backup root: snapper is not installed",
   });
 });
 
@@ -152,7 +174,7 @@ it("backup_age skips without targets, and warns of a service without a run since
   const check = backupAgeCheck({
     backupTargets: [unit("dump.service")],
     backupFolders: createFakeBackupFolders(),
-    backupSnapshots: createFakeBackupSnapshots(),
+    exec: snapper(),
     timers: createFakeTimers([]),
     units: createFakeUnits([runningUnit("dump.service", { activeState: "inactive", subState: "dead", since: null })]),
     clock: { now: () => now },

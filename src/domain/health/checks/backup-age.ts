@@ -1,10 +1,12 @@
-import type { BackupFolders, BackupSnapshots } from "#domain/ports/backups.ts";
+import type { BackupFolders } from "#domain/ports/backups.ts";
+import { isNotInstalled, type RunProgram } from "#domain/ports/host-files.ts";
 import type { Timers, Units } from "#domain/ports/units.ts";
 import { lazy } from "#kernel/async.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
-import { errorMessage } from "#kernel/errors.ts";
+import { errorMessage, orUndefined } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
-import { type Check, type CheckSettings, createIgnore, grade, skip } from "../check.ts";
+import { isNumber, isString, parseJsonObject, recordsIn } from "#kernel/values.ts";
+import { type BuiltInCheck, type CheckSettings, createIgnore, grade, skip, thresholdsFor } from "../check.ts";
 import { combineFindings, type Finding } from "../grading.ts";
 
 /** A backup of the settings, by what shows when it was made last. Limits are hours, those of the check unless given. */
@@ -51,22 +53,46 @@ function ageOfRun(
   return at === null ? { at, shownBy, fault: `systemd knows of no run of ${unit} since boot` } : { at, shownBy };
 }
 
-/**
- * How old the last backups are that the settings name in `targets`: by the newest file of a directory that is not empty, by the last
- * success of a service or of what a timer starts, or by the newest snapshot of snapper. By default 26 hours warn, 50 fail; a failed run
- * fails, and so does a directory without a file; a service without a run since boot warns. Files and snapshots from the future do not
- * count. `warn` and `fail` are hours, those of a target are times such as `26h`. `ignore` takes names of targets.
- */
-export function backupAgeCheck(ports: {
-  backupTargets: readonly BackupTarget[];
-  backupFolders: BackupFolders;
-  backupSnapshots: BackupSnapshots;
-  timers: Timers;
-  units: Pick<Units, "read">;
-  clock: Pick<Clock, "now">;
-}): Check {
-  const { backupTargets, backupFolders, backupSnapshots, timers, units, clock } = ports;
+/** A snapshot of snapper. */
+interface Snapshot {
+  readonly number: number;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+}
 
+/** `snapper --jsonout list`, snapper(8): number 0 is the present state and has no date. */
+function parseSnapshots(text: string, config: string): readonly Snapshot[] {
+  return recordsIn(parseJsonObject(text)?.[config]).flatMap(({ number, date }) => {
+    const createdAt = isString(date) ? Date.parse(`${date.replace(" ", "T")}Z`) : Number.NaN;
+    return isNumber(number) && number > 0 && !Number.isNaN(createdAt) ? [{ number, createdAt }] : [];
+  });
+}
+
+/**
+ * Of a configuration of snapper; asks the program itself, and not its service, which would be started for it.
+ * @throws Error with snapper's own words where it refuses, as for a configuration that it does not have.
+ */
+async function readSnapshots(exec: RunProgram, config: string, signal: AbortSignal): Promise<readonly Snapshot[]> {
+  const output = ["--no-dbus", "--jsonout", "--utc"] as const;
+  const argv = ["snapper", ...output, "-c", config, "list", "--columns", "number,date"] as const;
+  const ended = await orUndefined(exec(argv, { signal, timeoutMs: 20_000 }), isNotInstalled);
+  if (ended === undefined) throw new Error("snapper is not installed");
+  const { exitCode, stdout, stderr } = ended;
+  if (exitCode !== 0) throw new Error(`snapper: ${(stderr || stdout).trim() || `exit code ${exitCode}`}`);
+  return parseSnapshots(stdout, config);
+}
+
+interface Ports {
+  readonly backupTargets: readonly BackupTarget[];
+  readonly backupFolders: BackupFolders;
+  readonly exec: RunProgram;
+  readonly timers: Timers;
+  readonly units: Pick<Units, "read">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** What shows how old the backup of a target is. */
+function createAges({ exec, timers, units, clock }: Omit<Ports, "backupTargets" | "backupFolders">) {
   const ageOfTimer = async (name: string): Promise<Age> => {
     const timer = (await timers.list())?.find((each) => each.name === name);
     if (timer === undefined)
@@ -92,18 +118,28 @@ export function backupAgeCheck(ports: {
     return { at: newest.modifiedAt, shownBy: `the newest file${among} is ${newest.path}` };
   };
   const ageOfSnapshot = async (config: string, signal: AbortSignal): Promise<Age> => {
-    const newest = await backupSnapshots.newest(config, clock.now() + clockStepMs, signal);
+    const latestAt = clock.now() + clockStepMs;
+    const snapshots = (await readSnapshots(exec, config, signal)).filter(({ createdAt }) => createdAt <= latestAt);
+    const newest = snapshots.toSorted((a, b) => a.createdAt - b.createdAt).at(-1);
     if (newest === undefined) return { at: null, shownBy: config, fault: `snapper has no snapshot of ${config}` };
     return { at: newest.createdAt, shownBy: `the newest snapshot of ${config} is ${newest.number}` };
   };
-  const ageOf = (target: BackupTarget, folders: FoundFolders, signal: AbortSignal): Promise<Age> => {
+  return (target: BackupTarget, folders: FoundFolders, signal: AbortSignal): Promise<Age> => {
     if (target.kind === "folder") return ageInFolder(target.folder, target.pattern, folders);
     if (target.kind === "snapper") return ageOfSnapshot(target.config, signal);
     return target.unit.endsWith(".timer") ? ageOfTimer(target.unit) : ageOfService(target.unit);
   };
+}
+
+/** In hours. */
+const limits = { warn: 26, fail: 50 };
+
+export function backupAgeCheck(ports: Ports): BuiltInCheck {
+  const { backupTargets, backupFolders, clock } = ports;
+  const ageOf = createAges(ports);
 
   const judge = async (target: BackupTarget, settings: CheckSettings, folders: FoundFolders, signal: AbortSignal) => {
-    const { warn = 26, fail = 50 } = settings;
+    const { warn, fail } = thresholdsFor(limits, settings);
     const { at, shownBy, fault, isUnknown } = await ageOf(target, folders, signal).catch(
       (error: unknown): Age => ({ at: null, shownBy: "", fault: errorMessage(error) }),
     );
@@ -124,6 +160,15 @@ export function backupAgeCheck(ports: {
     name: "Age of backups",
     category: "storage",
     severity: "high",
+    thresholds: limits,
+    about:
+      "How old the last backups are that the settings name in `targets`: by the newest file of a directory that is " +
+      "not empty, by the last success of a service or of what a timer starts, or by the newest snapshot of " +
+      "snapper. By default 26 hours warn, 50 fail; a failed run fails, and so does a directory without a file; a " +
+      "service without a run since boot warns. Files and snapshots from the future do not count. `warn` and `fail` " +
+      "are hours, those of a target are times such as `26h`. `ignore` takes names of targets.",
+    meaning: "The last backup is too old or failed, or no backup exists.",
+    remedy: "Run the backup by hand and see why it failed; then test that it can be restored.",
     intervalMs: 15 * 60_000,
     absent: () => Promise.resolve(backupTargets.length > 0 ? undefined : none()),
     async run(settings, signal) {

@@ -1,32 +1,69 @@
 import { expect, it } from "vitest";
-import type { Container, ContainerState } from "#domain/ports/containers.ts";
-import { createFakeContainers, fakeContainer, fakeContainerState } from "../../../../test/fakes/containers.ts";
-import { containersCheck } from "./containers.ts";
+import { createFakeHostFiles } from "../../../../test/fakes/host-files.ts";
+import type { Container, ContainerState } from "../container-engines.ts";
+import { containersCheck, judgeContainers } from "./containers.ts";
 
 const { signal } = new AbortController();
+
+/** A container that ended well an hour after the start of 2026, and that is not to run again. */
+const fakeContainerState = (given: Partial<ContainerState> = {}): ContainerState => ({
+  exitCode: 0,
+  isOomKilled: false,
+  error: "",
+  startedAt: Date.UTC(2026, 0, 1),
+  finishedAt: Date.UTC(2026, 0, 1, 1),
+  restarts: 0,
+  restartPolicy: "no",
+  mostRestarts: 0,
+  ...given,
+});
+
+/** A container that has been running for long. */
+const fakeContainer = (given: Partial<Container> = {}): Container => ({
+  engine: "docker",
+  name: "web",
+  state: "running",
+  isUnhealthy: false,
+  ...given,
+});
+
 const now = Date.UTC(2026, 0, 1, 1, 5);
-const run = (containers?: readonly Container[], ignore: readonly string[] = []) =>
-  containersCheck({ containers: createFakeContainers(containers), clock: { now: () => now } }).run({ ignore }, signal);
+const run = (containers: readonly Container[], ignore: readonly string[] = []) =>
+  judgeContainers(containers, [{ engine: "docker" }], { ignore }, now);
 const ended = (given: Partial<ContainerState>): Container =>
   fakeContainer({ state: "exited", inspected: fakeContainerState(given) });
 
 it("containers passes while all run, and skips without an engine", async () => {
   const job = ended({});
-  expect(await run([fakeContainer(), { ...job, name: "job" }])).toEqual({
+  expect(run([fakeContainer(), { ...job, name: "job" }])).toEqual({
     status: "pass",
     message: "1 container of 2 running, none in trouble",
     details: { engines: ["docker"], total: 2, running: 1, containers: [] },
   });
+  const checkOn = (files: Readonly<Record<string, string>>) =>
+    containersCheck({
+      hostFiles: createFakeHostFiles({ "/proc/net/unix": "", ...files }),
+      getBySocket: () => Promise.resolve([]),
+      clock: { now: () => now },
+    });
   const skipped = { status: "skip", message: expect.stringContaining("podman.socket") };
-  expect(await run()).toMatchObject(skipped);
-  const check = (containers?: readonly Container[]) =>
-    containersCheck({ containers: createFakeContainers(containers), clock: { now: () => now } });
-  expect(await check().absent?.()).toMatchObject(skipped);
-  expect(await check([]).absent?.()).toBeUndefined();
+  expect(await checkOn({}).run({ ignore: [] }, signal)).toMatchObject(skipped);
+  expect(await checkOn({}).absent?.()).toMatchObject(skipped);
+  const both = checkOn({
+    "/run/docker.sock": "=socket",
+    "/run/docker.pid": "1",
+    "/run/podman/podman.sock": "=socket",
+  });
+  expect(await both.absent?.()).toBeUndefined();
+  expect(await both.run({ ignore: [] }, signal)).toEqual({
+    status: "pass",
+    message: "0 containers of 0 running, none in trouble",
+    details: { engines: ["docker", "podman"], total: 0, running: 0, containers: [] },
+  });
 });
 
-it("containers names what an engine says nothing of", async () => {
-  expect(await run([fakeContainer(), fakeContainer({ name: "broken", unread: "it answers 500" })])).toMatchObject({
+it("containers names what an engine says nothing of", () => {
+  expect(run([fakeContainer(), fakeContainer({ name: "broken", unread: "it answers 500" })])).toMatchObject({
     status: "pass",
     message: "2 containers of 2 running, none in trouble, not read: broken (it answers 500)",
     details: { unread: [{ name: "broken", reason: "it answers 500" }] },
@@ -99,7 +136,7 @@ it.each<[string, Container, object]>([
   ["was stopped by somebody", ended({ exitCode: 143, restartPolicy: "unless-stopped" }), { status: "pass" }],
   ["had to be killed by who stopped it", ended({ exitCode: 137, restartPolicy: "always" }), { status: "pass" }],
   ["ended with an error, and was to run once", ended({ exitCode: 2 }), { status: "pass" }],
-])("containers grades a container that %s", async (_, container, expected) => {
-  expect(await run([container])).toMatchObject(expected);
-  expect(await run([container], ["w*"])).toMatchObject({ status: "pass" });
+])("containers grades a container that %s", (_, container, expected) => {
+  expect(run([container])).toMatchObject(expected);
+  expect(run([container], ["w*"])).toMatchObject({ status: "pass" });
 });

@@ -1,7 +1,7 @@
-import type { Container, Containers } from "#domain/ports/containers.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, createIgnore, skip } from "../check.ts";
+import { type BuiltInCheck, type CheckSettings, createIgnore, type Outcome, skip } from "../check.ts";
+import { type Container, type Engine, type EngineHost, enginesOn, readContainers } from "../container-engines.ts";
 import { combineFindings, type Finding, passing } from "../grading.ts";
 
 const minuteMs = 60_000;
@@ -15,7 +15,7 @@ const stoppedCodes: readonly number[] = [137, 143];
 const fail = (problem: string): Finding => ({ status: "fail", problem });
 const warn = (problem: string): Finding => ({ status: "warn", problem });
 
-function judge({ engine, name, state, isUnhealthy, inspected }: Container, now: number): Finding {
+function findingOf({ engine, name, state, isUnhealthy, inspected }: Container, now: number): Finding {
   const logs = `${engine} logs ${name}`;
   if (state === "restarting") {
     const code = typeof inspected?.exitCode === "number" ? `exit code ${inspected.exitCode}; ` : "";
@@ -49,50 +49,60 @@ function judge({ engine, name, state, isUnhealthy, inspected }: Container, now: 
   );
 }
 
+/** @param now epoch milliseconds. */
+export function judgeContainers(
+  given: readonly Container[],
+  engines: readonly Pick<Engine, "engine">[],
+  { ignore }: Pick<CheckSettings, "ignore">,
+  now: number,
+): Outcome {
+  const isIgnored = createIgnore(ignore);
+  const all = given.filter(({ name }) => !isIgnored(name));
+  const judged = all.map((container) => ({ container, ...findingOf(container, now) }));
+  const troubled = judged.filter(({ status }) => status !== "pass");
+  const running = all.filter(({ state }) => state === "running").length;
+  const unread = all.flatMap(({ name, unread: reason }) => (reason === undefined ? [] : [{ name, reason }]));
+  const notRead =
+    unread.length === 0 ? "" : `, not read: ${listNames(unread.map(({ name, reason }) => `${name} (${reason})`))}`;
+  const healthy = `${counted(running, "container")} of ${all.length} running, none in trouble${notRead}`;
+  return combineFindings(judged, healthy, {
+    engines: engines.map(({ engine }) => engine),
+    total: all.length,
+    running,
+    containers: troubled.slice(0, mostListed).map(({ status, container: { engine, name, state, inspected } }) => ({
+      engine,
+      name,
+      status,
+      state,
+      exit_code: inspected?.exitCode ?? null,
+      restarts: inspected?.restarts ?? null,
+    })),
+    ...(unread.length > 0 && { unread: unread.slice(0, mostListed) }),
+  });
+}
+
 const none = (): ReturnType<typeof skip> =>
   skip("Neither Docker runs on this host nor is the socket of Podman there (podman.socket)");
 
-/**
- * Containers of Docker and of root's Podman: fails for one that is restarted over and over, is unhealthy by its own health check, was
- * killed by the OOM killer or cannot be started although its restart policy has it run, or was given up after as many restarts as its policy allows. Warns for one that was
- * restarted three times, the last time within ten minutes, and, for a day, for one without a policy that the OOM killer has ended. One
- * that somebody has stopped is no fault, and of one that could not be started Podman keeps no word. Containers of other users are not seen. `ignore` takes names of containers, and patterns.
- */
-export function containersCheck(ports: { containers: Containers; clock: Pick<Clock, "now"> }): Check {
-  const { containers, clock } = ports;
-  return {
-    id: "containers",
-    name: "Containers",
-    category: "services",
-    severity: "high",
-    intervalMs: 5 * 60_000,
-    absent: async () => ((await containers.engines()).length > 0 ? undefined : none()),
-    async run({ ignore }, signal) {
-      const engines = await containers.engines();
-      if (engines.length === 0) return none();
-      const isIgnored = createIgnore(ignore);
-      const all = (await containers.list(signal)).filter(({ name }) => !isIgnored(name));
-      const judged = all.map((container) => ({ container, ...judge(container, clock.now()) }));
-      const troubled = judged.filter(({ status }) => status !== "pass");
-      const running = all.filter(({ state }) => state === "running").length;
-      const unread = all.flatMap(({ name, unread: reason }) => (reason === undefined ? [] : [{ name, reason }]));
-      const notRead =
-        unread.length === 0 ? "" : `, not read: ${listNames(unread.map(({ name, reason }) => `${name} (${reason})`))}`;
-      const healthy = `${counted(running, "container")} of ${all.length} running, none in trouble${notRead}`;
-      return combineFindings(judged, healthy, {
-        engines,
-        total: all.length,
-        running,
-        containers: troubled.slice(0, mostListed).map(({ status, container: { engine, name, state, inspected } }) => ({
-          engine,
-          name,
-          status,
-          state,
-          exit_code: inspected?.exitCode ?? null,
-          restarts: inspected?.restarts ?? null,
-        })),
-        ...(unread.length > 0 && { unread: unread.slice(0, mostListed) }),
-      });
-    },
-  };
-}
+export const containersCheck = (ports: EngineHost & { readonly clock: Pick<Clock, "now"> }): BuiltInCheck => ({
+  id: "containers",
+  name: "Containers",
+  category: "services",
+  severity: "high",
+  about:
+    "Containers of Docker and of root's Podman: fails for one that is restarted over and over, is unhealthy by its " +
+    "own health check, was killed by the OOM killer or cannot be started although its restart policy has it run, " +
+    "or was given up after as many restarts as its policy allows. Warns for one that was restarted three times, " +
+    "the last time within ten minutes, and, for a day, for one without a policy that the OOM killer has ended. One " +
+    "that somebody has stopped is no fault, and of one that could not be started Podman keeps no word. Containers " +
+    "of other users are not seen. `ignore` takes names of containers, and patterns.",
+  meaning: "A container does not work: it crashes, is unhealthy, or was killed by the OOM killer.",
+  remedy: "Read its log (docker logs NAME, podman logs NAME), fix the cause, then start it.",
+  intervalMs: 5 * 60_000,
+  absent: async () => ((await enginesOn(ports)).length > 0 ? undefined : none()),
+  async run(settings, signal) {
+    const engines = await enginesOn(ports);
+    if (engines.length === 0) return none();
+    return judgeContainers(await readContainers(ports, engines, signal), engines, settings, ports.clock.now());
+  },
+});

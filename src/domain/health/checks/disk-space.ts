@@ -1,6 +1,6 @@
 import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
 import { formatBytes, listNames } from "#kernel/text.ts";
-import { type Check, skip, toGigabytes, toPercent } from "../check.ts";
+import { type BuiltInCheck, skip, thresholdsFor, toGigabytes, toPercent } from "../check.ts";
 import { createGrader } from "../grading.ts";
 import { byUsage, fillableOf, gradeMount, mountThresholds, unreadIn } from "../mounts.ts";
 
@@ -18,20 +18,25 @@ const figuresOf = (each: ReturnType<typeof usageOf>) => ({
   free_gb: toGigabytes(each.availableBytes),
 });
 
-/**
- * Local file systems by usage. Those that are read-only on purpose are always full and left out. `free_below` adds limits of what is left,
- * such as `{ warn: 10GB, fail: 2GB }`; `mounts` has thresholds of both kinds by mount point. One that answers with an error is named
- * (`unreadable`), and fails in `read_only_filesystems`. `ignore` takes paths.
- */
-export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }): Check => ({
+const limits = { warn: 80, fail: 95 };
+
+export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }): BuiltInCheck => ({
   id: "disk_space",
   name: "Disk space",
   category: "storage",
   severity: "critical",
+  thresholds: limits,
+  about:
+    "Local file systems by usage. Those that are read-only on purpose are always full and left out. `free_below` " +
+    "adds limits of what is left, such as `{ warn: 10GB, fail: 2GB }`; `mounts` has thresholds of both kinds by " +
+    "mount point. One that answers with an error is named (`unreadable`), and fails in `read_only_filesystems`. " +
+    "`ignore` takes paths.",
+  meaning: "A file system is nearly full: programs that write to it will fail.",
+  remedy: "Find what grew (du -xh PATH | sort -h | tail), remove it or enlarge the file system.",
   guardedBy: "failure",
   fixes: ["disk_cleanup"],
   async run(settings, signal) {
-    const { warn = 80, fail = 95 } = settings;
+    const own = thresholdsFor(limits, settings);
     const grader = createGrader(settings);
     const watched = fillableOf(await ports.fileSystems.list(signal), settings);
     const unread = unreadIn(watched);
@@ -41,7 +46,7 @@ export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }
       .map(usageOf)
       .map((each) => ({
         ...each,
-        status: gradeMount({ ...each, free: each.availableBytes }, { warn, fail }, settings, grader, formatBytes),
+        status: gradeMount({ ...each, free: each.availableBytes }, own, settings, grader, formatBytes),
       }))
       .sort(byUsage);
     const [worst] = looked;
@@ -50,7 +55,7 @@ export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }
     const others = looked.slice(1).filter(({ status }) => status !== "pass");
     const also = others.length === 0 ? "" : `; also filling up: ${listNames(others.map(({ path }) => path))}`;
     const left = `${formatBytes(worst.availableBytes)} of ${formatBytes(worst.totalBytes)} left`;
-    const { used, free } = mountThresholds(worst.path, { warn, fail }, settings);
+    const { used, free } = mountThresholds(worst.path, own, settings);
     const inGigabytes = Object.entries(free).map(([level, bytes]) => [level, toGigabytes(bytes)] as const);
     return grader.finish({
       status: worst.status,

@@ -1,17 +1,18 @@
 import type { NameServers } from "#domain/ports/network.ts";
 import { listNames } from "#kernel/text.ts";
-import { asIsolated, type Check, createIgnore, skip } from "../check.ts";
+import { asIsolated, type BuiltInCheck, createIgnore, skip } from "../check.ts";
 
-/**
- * Whether each name server of resolv.conf answers. By default the question is for the servers of the root zone, which reveals
- * nothing and which every recursive resolver knows. With `isolated: true` it is skipped where none answers. `ignore` takes addresses of
- * servers.
- */
-export const dnsResolutionCheck = ({ servers, name = "." }: { servers: NameServers; name?: string }): Check => ({
+export const dnsResolutionCheck = ({ servers, name = "." }: { servers: NameServers; name?: string }): BuiltInCheck => ({
   id: "dns_resolution",
   name: "Name resolution",
   category: "network",
   severity: "medium",
+  about:
+    "Whether each name server of resolv.conf answers. By default the question is for the servers of the root zone, " +
+    "which reveals nothing and which every recursive resolver knows. With `isolated: true` it is skipped where " +
+    "none answers. `ignore` takes addresses of servers.",
+  meaning: "A name server of this host does not answer: names resolve slowly, or not at all.",
+  remedy: "Check the server and the network path to it, and correct /etc/resolv.conf or what writes it.",
   guardedBy: "change",
   async run({ ignore, isIsolated = false }, signal) {
     const isIgnored = createIgnore(ignore);

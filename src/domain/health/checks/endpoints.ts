@@ -2,7 +2,7 @@ import type { Probe } from "#domain/ports/probe.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
-import { type Check, type CheckSettings, createIgnore, skip } from "../check.ts";
+import { type BuiltInCheck, type CheckSettings, createIgnore, skip } from "../check.ts";
 import { combineFindings } from "../grading.ts";
 
 /** An address of the settings, and how to ask it. */
@@ -11,11 +11,10 @@ export interface Endpoint {
   readonly probe: Probe;
 }
 
-/**
- * The addresses of `probes` in the settings, over HTTP, TCP and DNS: fails for one that does not answer as it should, or whose certificate
- * ends too soon. With `warn` or `fail`, an answer that takes so many milliseconds counts as well. `ignore` takes names of probes.
- */
-export function endpointsCheck(ports: { endpoints: readonly Endpoint[]; clock: Pick<Clock, "monotonicMs"> }): Check {
+export function endpointsCheck(ports: {
+  endpoints: readonly Endpoint[];
+  clock: Pick<Clock, "monotonicMs">;
+}): BuiltInCheck {
   const { endpoints, clock } = ports;
 
   const ask = async ({ name, probe }: Endpoint, { warn, fail }: CheckSettings, signal: AbortSignal) => {
@@ -36,6 +35,12 @@ export function endpointsCheck(ports: { endpoints: readonly Endpoint[]; clock: P
     name: "Addresses that have to answer",
     category: "network",
     severity: "high",
+    about:
+      "The addresses of `probes` in the settings, over HTTP, TCP and DNS: fails for one that does not answer as it " +
+      "should, or whose certificate ends too soon. With `warn` or `fail`, an answer that takes so many " +
+      "milliseconds counts as well. `ignore` takes names of probes.",
+    meaning: "An address in the settings does not answer as expected, or answers too slowly.",
+    remedy: "Check the service behind it and the network path to it.",
     intervalMs: 2 * 60_000,
     async run(settings, signal) {
       const isIgnored = createIgnore(settings.ignore);

@@ -1,6 +1,6 @@
 import type { InputChain, ListeningSockets, OpenPort, PacketFilter, SocketOwner } from "#domain/ports/network.ts";
 import { listNames } from "#kernel/text.ts";
-import { type Check, createIgnore } from "../check.ts";
+import { type BuiltInCheck, createIgnore } from "../check.ts";
 
 const mostListed = 50;
 
@@ -18,18 +18,20 @@ function sayChain({ table, name, policy }: InputChain): string {
   return `chain ${name} of table ${table} ${policy === "drop" ? "drops what no rule accepts" : "rejects part of it"}`;
 }
 
-/**
- * Whether anything on this host filters what comes in. It passes where, for IPv4 and IPv6 each, a chain at the input hook has the
- * policy drop or a rule that drops or rejects, or where nothing listens beyond loopback; it warns where something listens
- * unfiltered, and skips where rules cannot be read. Rules that refuse only certain senders, such as fail2ban's, do not count.
- * Filters outside of the host are not seen, nor are ports published by containers, which bypass the input hook. Sockets and
- * rules are those of the service's network namespace. `ignore` takes ports, `22` or `22/tcp`.
- */
-export const firewallCheck = (ports: { sockets: ListeningSockets; filter: PacketFilter }): Check => ({
+export const firewallCheck = (ports: { sockets: ListeningSockets; filter: PacketFilter }): BuiltInCheck => ({
   id: "firewall",
   name: "Firewall",
   category: "security",
   severity: "medium",
+  about:
+    "Whether anything on this host filters what comes in. It passes where, for IPv4 and IPv6 each, a chain at the " +
+    "input hook has the policy drop or a rule that drops or rejects, or where nothing listens beyond loopback; it " +
+    "warns where something listens unfiltered, and skips where rules cannot be read. Rules that refuse only " +
+    "certain senders, such as fail2ban's, do not count. Filters outside of the host are not seen, nor are ports " +
+    "published by containers, which bypass the input hook. Sockets and rules are those of the service's network " +
+    "namespace. `ignore` takes ports, `22` or `22/tcp`.",
+  meaning: "A port is open to the network, and no packet filter on this host protects it.",
+  remedy: "Filter incoming packets (nftables, ufw, firewalld), or bind the service only to the addresses that need it.",
   intervalMs: 10 * 60_000,
   async run({ ignore }, signal) {
     const isIgnored = createIgnore(ignore);

@@ -1,22 +1,26 @@
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
-import { type Check, skip, toPercent } from "../check.ts";
+import { type BuiltInCheck, skip, thresholdsFor, toPercent } from "../check.ts";
 import { createGrader, inUnit } from "../grading.ts";
 import { byUsage, fillableOf, gradeMount, mountThresholds, unreadIn } from "../mounts.ts";
 
-/**
- * Used inodes of file systems with a fixed number of them: without a free one no file can be created. `free_below` adds limits of how many
- * are left, `mounts` has thresholds of both kinds by mount point. One that answers with an error is named (`unreadable`), and fails in
- * `read_only_filesystems`. `ignore` takes paths.
- */
-export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => ({
+const limits = { warn: 80, fail: 95 };
+
+export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): BuiltInCheck => ({
   id: "inode_usage",
   name: "Inode usage",
   category: "storage",
   severity: "critical",
+  thresholds: limits,
+  about:
+    "Used inodes of file systems with a fixed number of them: without a free one no file can be created. " +
+    "`free_below` adds limits of how many are left, `mounts` has thresholds of both kinds by mount point. One that " +
+    "answers with an error is named (`unreadable`), and fails in `read_only_filesystems`. `ignore` takes paths.",
+  meaning: "A file system is running out of inodes: it can hold few more files, however much space is left.",
+  remedy: "Find the directory with very many small files (du --inodes -x PATH | sort -n | tail) and remove them.",
   guardedBy: "failure",
   async run(settings, signal) {
-    const { warn = 80, fail = 95 } = settings;
+    const own = thresholdsFor(limits, settings);
     const grader = createGrader(settings);
     const watched = fillableOf(await ports.fileSystems.list(signal), settings);
     const unread = unreadIn(watched);
@@ -28,7 +32,7 @@ export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => (
         return {
           ...figures,
           totalInodes,
-          status: gradeMount(figures, { warn, fail }, settings, grader, inUnit("inodes")),
+          status: gradeMount(figures, own, settings, grader, inUnit("inodes")),
         };
       })
       .sort(byUsage);
@@ -44,7 +48,7 @@ export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => (
       total_inodes: totalInodes,
       free_inodes: free,
     }));
-    const { used, free } = mountThresholds(worst.path, { warn, fail }, settings);
+    const { used, free } = mountThresholds(worst.path, own, settings);
     return grader.finish({
       status: worst.status,
       message: `${worst.path} uses ${worst.percentUsed} % of its inodes: ${worst.free} are left${also}${unread.note}`,

@@ -1,21 +1,26 @@
 import type { Journal } from "#domain/ports/journal.ts";
 import { formatBytes } from "#kernel/text.ts";
-import { type Check, skip, toGigabytes } from "../check.ts";
+import { type BuiltInCheck, skip, thresholdsFor, toGigabytes } from "../check.ts";
 import { createGrader, inUnit } from "../grading.ts";
 
-/**
- * Size of the journal files in GB: by default 5 warns, 10 fails. journald keeps at most 4 GiB (4.3 GB) unless SystemMaxUse says
- * otherwise, so a journal near that limit is healthy. More means that the limit was raised, or that there are files which
- * journald does not remove: of another machine id, or with foreign names.
- */
-export const journalSizeCheck = ({ journal }: { journal: Pick<Journal, "size"> }): Check => ({
+const limits = { warn: 5, fail: 10 };
+
+export const journalSizeCheck = ({ journal }: { journal: Pick<Journal, "size"> }): BuiltInCheck => ({
   id: "journal_size",
   name: "Size of the journal",
   category: "storage",
   severity: "low",
+  thresholds: limits,
+  about:
+    "Size of the journal files in GB: by default 5 warns, 10 fails. journald keeps at most 4 GiB (4.3 GB) unless " +
+    "SystemMaxUse says otherwise, so a journal near that limit is healthy. More means that the limit was raised, " +
+    "or that there are files which journald does not remove: of another machine id, or with foreign names.",
+  meaning: "The journal takes more space than journald's own limit.",
+  remedy: "Shrink it (journalctl --vacuum-size=1G) or set SystemMaxUse= in journald.conf.",
   intervalMs: 10 * 60_000,
   fixes: ["vacuum_journal"],
-  async run({ warn = 5, fail = 10, ...settings }, signal) {
+  async run(settings, signal) {
+    const { warn, fail } = thresholdsFor(limits, settings);
     const size = await journal.size(signal);
     if (size === undefined) return skip("This host keeps no journal");
     const totalBytes = size.diskBytes + size.memoryBytes;

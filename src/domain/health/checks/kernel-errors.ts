@@ -3,7 +3,7 @@ import type { LogList } from "#contract/logs.ts";
 import type { HostFiles } from "#domain/ports/host-files.ts";
 import type { Journal } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { type Check, createIgnore, skip } from "../check.ts";
+import { type BuiltInCheck, createIgnore, skip } from "../check.ts";
 import { combineFindings, type Finding } from "../grading.ts";
 import { type KernelRule, kernelLinesGrep, kernelRules, taints } from "../kernel-rules.ts";
 
@@ -37,17 +37,11 @@ function troublesIn(lines: readonly LogEntry[], isIgnored: (name: string) => boo
   });
 }
 
-/**
- * What the kernel reports of failing hardware and of itself, in the journal of the last 24 hours: disks that do not read or write,
- * errors of ext4, XFS and btrfs, of memory and processors, tasks that hang, lockups, crashes, and links that went down five times. Of
- * the kernel's taint a machine check, damaged memory, a crash and a lockup since boot count. `ignore` takes names of devices, links
- * and tasks, and of rules, such as `link_down`.
- */
 export function kernelErrorsCheck(ports: {
   journal: Pick<Journal, "query" | "size">;
   hostFiles: Pick<HostFiles, "text">;
   clock: Pick<Clock, "now">;
-}): Check {
+}): BuiltInCheck {
   const { journal, hostFiles, clock } = ports;
 
   const kernelLines = async (signal: AbortSignal): Promise<readonly LogEntry[]> => {
@@ -63,6 +57,16 @@ export function kernelErrorsCheck(ports: {
     name: "Errors that the kernel reports",
     category: "system",
     severity: "high",
+    about:
+      "What the kernel reports of failing hardware and of itself, in the journal of the last 24 hours: disks that " +
+      "do not read or write, errors of ext4, XFS and btrfs, of memory and processors, tasks that hang, lockups, " +
+      "crashes, and links that went down five times. Of the kernel's taint a machine check, damaged memory, a " +
+      "crash and a lockup since boot count. `ignore` takes names of devices, links and tasks, and of rules, such " +
+      "as `link_down`.",
+    meaning: "The kernel reports failing hardware, a damaged file system or an internal error.",
+    remedy:
+      "Read the kernel messages (journalctl -k), save the data of the named disk first, then test or replace the " +
+      "hardware.",
     intervalMs: 5 * 60_000,
     // Warnings, such as a link that flaps, come without any update.
     guardedBy: "failure",

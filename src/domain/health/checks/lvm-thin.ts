@@ -1,7 +1,7 @@
-import type { HostFiles, RunProgram } from "#domain/ports/host-files.ts";
-import { isDeviceGone, isNotFound, orUndefined } from "#kernel/errors.ts";
+import { type HostFiles, isNotInstalled, type RunProgram } from "#domain/ports/host-files.ts";
+import { isDeviceGone, orUndefined } from "#kernel/errors.ts";
 import { isString, parseJsonObject, recordsIn } from "#kernel/values.ts";
-import { type Check, createIgnore, skip, toGigabytes } from "../check.ts";
+import { type BuiltInCheck, createIgnore, skip, thresholdsFor, toGigabytes } from "../check.ts";
 import { combineFindings, createGrader, type Finding, type Grader } from "../grading.ts";
 
 /** A thin pool of LVM, whose volumes together may be larger than it is. */
@@ -64,10 +64,7 @@ async function arePresent(files: Pick<HostFiles, "text" | "names">): Promise<boo
  * LVM's programs are not installed. @throws without an answer, which takes root.
  */
 async function listPools(run: RunProgram, signal: AbortSignal) {
-  const ended = await orUndefined(
-    run(argv, { signal, timeoutMs: 20_000 }),
-    (error) => error instanceof Error && isNotFound(error.cause),
-  );
+  const ended = await orUndefined(run(argv, { signal, timeoutMs: 20_000 }), isNotInstalled);
   if (ended === undefined) return undefined;
   const { exitCode, stdout, stderr } = ended;
   const pools = parseThinPools(stdout);
@@ -105,29 +102,34 @@ function judge(
 
 const none = (): ReturnType<typeof skip> => skip("This host has no thin pool of LVM");
 
-/**
- * Thin pools of LVM by what is used of their data and of their metadata: when one of them is full, no volume of the pool can be
- * written. By default 80 % warns, 95 % fails, as does a pool that LVM says is unhealthy. `ignore` takes `group/pool`, and patterns.
- */
+const limits = { warn: 80, fail: 95 };
+
 export const lvmThinCheck = ({
   hostFiles,
   exec,
 }: {
   hostFiles: Pick<HostFiles, "text" | "names">;
   exec: RunProgram;
-}): Check => ({
+}): BuiltInCheck => ({
   id: "lvm_thin",
   name: "Thin pools of LVM",
   category: "storage",
   severity: "critical",
+  thresholds: limits,
+  about:
+    "Thin pools of LVM by what is used of their data and of their metadata: when one of them is full, no volume of " +
+    "the pool can be written. By default 80 % warns, 95 % fails, as does a pool that LVM says is unhealthy. " +
+    "`ignore` takes `group/pool`, and patterns.",
+  meaning: "A thin pool is nearly full: once it is full, none of its volumes can be written, and data may be lost.",
+  remedy: "Extend the pool or its metadata (lvextend), or remove snapshots and volumes that are not needed.",
   intervalMs: 10 * 60_000,
   absent: async () => ((await arePresent(hostFiles)) ? undefined : none()),
-  async run({ warn = 80, fail = 95, ignore, ...settings }, signal) {
+  async run(settings, signal) {
     if (!(await arePresent(hostFiles))) return none();
     const listed = await listPools(exec, signal);
     if (listed === undefined) return skip("The programs of LVM are not installed");
     const { pools: all, complaint } = listed;
-    const isIgnored = createIgnore(ignore);
+    const isIgnored = createIgnore(settings.ignore);
     const pools = all.filter(({ name }) => !isIgnored(name));
     if (all.length === 0)
       return skip("The kernel has a thin pool, and LVM lists none: its devices may be hidden from it");
@@ -135,7 +137,7 @@ export const lvmThinCheck = ({
       complaint === "" ? [] : [{ status: "warn", problem: `not all thin pools may be listed: ${complaint}` }];
     if (pools.length === 0 && unread.length === 0) return skip("The settings ignore every thin pool");
     const grader = createGrader(settings);
-    const findings = [...pools.map((pool) => judge(pool, { warn, fail }, grader)), ...unread];
+    const findings = [...pools.map((pool) => judge(pool, thresholdsFor(limits, settings), grader)), ...unread];
     const outcome = combineFindings(findings, "All thin pools have enough free space", {
       pools: pools.map(({ name, sizeBytes, dataPercent, metadataPercent, health }) => ({
         name,

@@ -1,16 +1,19 @@
 import type { DefaultRoutes } from "#domain/ports/network.ts";
 import { listNames } from "#kernel/text.ts";
-import { type Check, createIgnore, type Outcome, skip } from "../check.ts";
+import { type BuiltInCheck, createIgnore, type Outcome, skip } from "../check.ts";
 
-/**
- * Whether the host has a way out: a default route over an interface that is up. With `isolated: true` it is meant to have none, and the
- * check is skipped. `ignore` takes interfaces.
- */
-export const networkConnectivityCheck = ({ routes }: { routes: DefaultRoutes }): Check => ({
+export const networkConnectivityCheck = ({ routes }: { routes: DefaultRoutes }): BuiltInCheck => ({
   id: "network_connectivity",
   name: "Network connectivity",
   category: "network",
   severity: "high",
+  about:
+    "Whether the host has a way out: a default route over an interface that is up. With `isolated: true` it is " +
+    "meant to have none, and the check is skipped. `ignore` takes interfaces.",
+  meaning: "The host has no default route, or one of several is down.",
+  remedy:
+    "Check the link and the default route (ip link, ip route); on a host that is meant to be isolated, set " +
+    "`health.isolated: true`.",
   guardedBy: "change",
   async run({ ignore, isIsolated = false }) {
     if (isIsolated) return skip("This host is meant to be isolated: no route to other networks is expected");

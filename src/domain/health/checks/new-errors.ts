@@ -1,7 +1,7 @@
 import type { Journal } from "#domain/ports/journal.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, createIgnore, grade, skip } from "../check.ts";
+import { type BuiltInCheck, createIgnore, grade, skip } from "../check.ts";
 
 const windowHours = 24;
 const windowMs = windowHours * 3_600_000;
@@ -9,21 +9,24 @@ const usualLearningMs = 7 * 24 * 3_600_000;
 const mostListed = 20;
 const shownChars = 160;
 
-/**
- * Kinds of errors in the journal of the last 24 hours that this host had never logged before, of severity `err` and worse: by default one
- * warns, and none fails. It is skipped until the logs that are known reach back for the time of `learning`, by default 7 days. `ignore`
- * takes names of units, and ids of templates.
- */
 export function newErrorsCheck(ports: {
   journal: Pick<Journal, "size" | "rememberedErrors">;
   clock: Pick<Clock, "now">;
-}): Check {
+}): BuiltInCheck {
   const { journal, clock } = ports;
   return {
     id: "new_errors",
     name: "Errors never logged before",
     category: "system",
     severity: "medium",
+    about:
+      "Kinds of errors in the journal of the last 24 hours that this host had never logged before, of severity " +
+      "`err` and worse: by default one warns, and none fails. It is skipped until the logs that are known reach " +
+      "back for the time of `learning`, by default 7 days. `ignore` takes names of units, and ids of templates.",
+    meaning: "A program logs an error that this host has never logged before.",
+    remedy:
+      "Read the entries (steward logs --template ID --since -1d) and what stands around them; what is harmless " +
+      "goes into `ignore`, by its id or unit.",
     intervalMs: 5 * 60_000,
     async run({ warn = 1, fail, ignore, learningMs = usualLearningMs }, signal) {
       if ((await journal.size(signal)) === undefined) return skip("There is no journal to read errors from");

@@ -3,7 +3,7 @@ import type { LogList } from "#contract/logs.ts";
 import type { Journal } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, createIgnore, grade, skip } from "../check.ts";
+import { type BuiltInCheck, createIgnore, grade, skip, thresholdsFor } from "../check.ts";
 
 const windowHours = 24;
 const windowMicros = windowHours * 3_600_000_000;
@@ -13,8 +13,12 @@ const mostLines = 1000;
 const killed = "Killed process [0-9]+";
 const victim = /Killed process (\d+) \((.*?)\)(?:,| |$)/;
 
-/** Processes killed by the OOM killer in the last 24 hours: by default 1 warns, 5 fail. `ignore` takes process names and patterns. */
-export function oomKillsCheck(ports: { journal: Pick<Journal, "query" | "size">; clock: Pick<Clock, "now"> }): Check {
+const limits = { warn: 1, fail: 5 };
+
+export function oomKillsCheck(ports: {
+  journal: Pick<Journal, "query" | "size">;
+  clock: Pick<Clock, "now">;
+}): BuiltInCheck {
   const { journal, clock } = ports;
 
   /** The newest ones, oldest first. */
@@ -31,7 +35,14 @@ export function oomKillsCheck(ports: { journal: Pick<Journal, "query" | "size">;
     name: "Processes killed by the OOM killer",
     category: "memory",
     severity: "high",
-    async run({ warn = 1, fail = 5, ignore }, signal) {
+    thresholds: limits,
+    about:
+      "Processes killed by the OOM killer in the last 24 hours: by default 1 warns, 5 fail. `ignore` takes process " +
+      "names and patterns.",
+    meaning: "Memory ran out, and the kernel killed a process to free some.",
+    remedy: "Give the process more memory or a limit of its own (MemoryMax=), and see that it was started again.",
+    async run({ ignore, ...settings }, signal) {
+      const { warn, fail } = thresholdsFor(limits, settings);
       if ((await journal.size(signal)) === undefined) return skip("There is no journal to read kernel messages from");
       const messages = await kernelLines(killed, clock.now() * 1000 - windowMicros, signal);
       const isIgnored = createIgnore(ignore);

@@ -2,7 +2,7 @@ import { statusCheckId } from "#contract/check-meanings.ts";
 import type { PackageFaults, PackageManager } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, createIgnore, type Outcome, skip } from "../check.ts";
+import { type BuiltInCheck, createIgnore, type Outcome, skip } from "../check.ts";
 
 /** After this time a process that changes packages is assumed to hang. */
 const longWorkMs = 60 * 60_000;
@@ -55,15 +55,10 @@ function faultOf(faults: PackageFaults): Pick<Outcome, "status" | "message" | "f
   return { status: "fail", message, fixId: "apt_fix_dpkg" };
 }
 
-/**
- * The state of the packages, by package manager (`apt_status`): fails when it was interrupted, packages are not fully installed or
- * dependencies are broken; warns when packages are held, since they get no updates. While a process changes packages nothing is
- * reported, unless it takes longer than an hour. `ignore` takes names and patterns of held packages.
- */
 export function packageStatusCheck(ports: {
   readonly packages: Pick<PackageManager, "name" | "commands" | "faults"> | undefined;
   readonly clock: Pick<Clock, "monotonicMs">;
-}): Check {
+}): BuiltInCheck {
   const { packages, clock } = ports;
   let writing: { readonly pid: number; readonly sinceMs: number } | undefined;
 
@@ -87,6 +82,13 @@ export function packageStatusCheck(ports: {
     name: "Package manager",
     category: "updates",
     severity: "high",
+    about:
+      "The state of the packages, by package manager (`apt_status`): fails when it was interrupted, packages are " +
+      "not fully installed or dependencies are broken; warns when packages are held, since they get no updates. " +
+      "While a process changes packages nothing is reported, unless it takes longer than an hour. `ignore` takes " +
+      "names and patterns of held packages.",
+    meaning: "The package database is in a state that prevents updates, or packages are held and get none.",
+    remedy: "Finish what was interrupted (dpkg --configure -a, apt-get -f install); release holds that are not needed.",
     guardedBy: "change",
   } as const;
   if (packages === undefined)

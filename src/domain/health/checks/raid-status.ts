@@ -1,5 +1,5 @@
 import type { RaidArray, RaidArrays } from "#domain/ports/storage.ts";
-import { type Check, skip } from "../check.ts";
+import { type BuiltInCheck, skip } from "../check.ts";
 
 type Verdict = { readonly status: "pass" | "warn" | "fail"; readonly message: string };
 
@@ -13,12 +13,14 @@ function judgeArray({ name, isActive, devices, workingDevices, rebuildPercent }:
   return { status: "pass", message: `${name} is healthy` };
 }
 
-/** Software RAID: fails for an array that lost a device or does not run; warns while one is rebuilt. */
-export const raidStatusCheck = (ports: { raidArrays: RaidArrays }): Check => ({
+export const raidStatusCheck = (ports: { raidArrays: RaidArrays }): BuiltInCheck => ({
   id: "raid_status",
   name: "RAID status",
   category: "storage",
   severity: "critical",
+  about: "Software RAID: fails for an array that lost a device or does not run; warns while one is rebuilt.",
+  meaning: "A software RAID has lost a device or is rebuilding: the next failure may lose data.",
+  remedy: "Find the device (cat /proc/mdstat, mdadm --detail), replace it, and make sure that there is a backup.",
   async run(settings) {
     const all = await ports.raidArrays.list();
     const arrays = (all ?? []).filter(({ name }) => !settings.ignore.includes(name));

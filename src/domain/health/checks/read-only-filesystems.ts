@@ -1,17 +1,22 @@
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
-import { type Check, isIgnoredPath, skip } from "../check.ts";
+import { type BuiltInCheck, isIgnoredPath, skip } from "../check.ts";
 import { unreadIn } from "../mounts.ts";
 
-/**
- * File systems that should be writable and are not: the kernel makes one read-only after disk errors, or shuts it down as it does
- * with XFS. One that answers with an error, or not within seconds, fails too and is named (`unreadable`).
- */
-export const readOnlyFilesystemsCheck = (ports: { fileSystems: FileSystems }): Check => ({
+export const readOnlyFilesystemsCheck = (ports: { fileSystems: FileSystems }): BuiltInCheck => ({
   id: "read_only_filesystems",
   name: "Read-only file systems",
   category: "storage",
   severity: "critical",
+  about:
+    "File systems that should be writable and are not: the kernel makes one read-only after disk errors, or shuts " +
+    "it down as it does with XFS. One that answers with an error, or not within seconds, fails too and is named " +
+    "(`unreadable`).",
+  meaning:
+    "A file system that should be writable is not, or cannot even be looked at, usually because the kernel found " +
+    "errors on it.",
+  remedy:
+    "Read the kernel log (journalctl -k), save the data, and check the disk and the file system before a remount.",
   guardedBy: "change",
   async run(settings, signal) {
     const all = await ports.fileSystems.list(signal);

@@ -1,14 +1,16 @@
 import { newerKernel } from "#domain/common/newer-kernel.ts";
 import type { RebootNeed } from "#domain/ports/host.ts";
 import { listNames } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
+import type { BuiltInCheck } from "../check.ts";
 
-/** Whether a package asked for a reboot, or a newer kernel is installed. */
-export const rebootRequiredCheck = ({ reboot }: { reboot: RebootNeed }): Check => ({
+export const rebootRequiredCheck = ({ reboot }: { reboot: RebootNeed }): BuiltInCheck => ({
   id: "reboot_required",
   name: "Reboot required",
   category: "updates",
   severity: "medium",
+  about: "Whether a package asked for a reboot, or a newer kernel is installed.",
+  meaning: "An update has been installed that takes effect only after a reboot, usually of the kernel.",
+  remedy: "Plan a reboot (steward reboot).",
   async run() {
     const { isRequested, packages, runningKernel, installedKernels } = await reboot.reasons();
     const newer = newerKernel(runningKernel, installedKernels);

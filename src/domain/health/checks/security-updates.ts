@@ -1,7 +1,7 @@
 import type { PackageManager } from "#domain/ports/packages.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { asIsolated, type Check, createIgnore, grade, skip } from "../check.ts";
+import { asIsolated, type BuiltInCheck, createIgnore, grade, skip, thresholdsFor } from "../check.ts";
 
 const dayMs = 24 * 60 * 60_000;
 /** Archives of security updates are renewed at least this often. */
@@ -9,24 +9,30 @@ const listsKeptMs = 7 * dayMs;
 /** Items in the details; the counts are of all. */
 const mostListed = 100;
 
-/**
- * Pending security updates by the package lists on disk, also of held packages. One warns; settings may say how many fail. Missing
- * lists, or ones older than a week, warn as well, but not with `isolated: true`: then it goes by what they say, and is skipped where
- * that is nothing. `ignore` takes names and patterns of packages.
- */
+const limits = { warn: 1, fail: Number.POSITIVE_INFINITY };
+
 export function securityUpdatesCheck(ports: {
   readonly packages: Pick<PackageManager, "security" | "refreshedAt"> | undefined;
   readonly clock: Pick<Clock, "now">;
-}): Check {
+}): BuiltInCheck {
   const { packages, clock } = ports;
   return {
     id: "security_updates",
     name: "Security updates",
     category: "security",
     severity: "high",
+    thresholds: limits,
+    about:
+      "Pending security updates by the package lists on disk, also of held packages. One warns; settings may say " +
+      "how many fail. Missing lists, or ones older than a week, warn as well, but not with `isolated: true`: then " +
+      "it goes by what they say, and is skipped where that is nothing. `ignore` takes names and patterns of " +
+      "packages.",
+    meaning: "Known vulnerabilities are not fixed, or the package lists are too old to tell.",
+    remedy: "Install the security updates; if the lists are old, find out why they are not refreshed.",
     intervalMs: 30 * 60_000,
     fixes: ["apply_security_updates", "refresh_package_lists"],
-    async run({ warn = 1, fail = Number.POSITIVE_INFINITY, ignore, isIsolated = false }, signal) {
+    async run({ ignore, isIsolated = false, ...settings }, signal) {
+      const { warn, fail } = thresholdsFor(limits, settings);
       const offered = await packages?.security(signal);
       if (packages === undefined || offered === undefined)
         return skip("No package manager of this host reports security updates");

@@ -1,6 +1,6 @@
 import type { SshMatch, SshServer } from "#domain/ports/network.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, type CheckSettings, createIgnore, type Outcome, skip } from "../check.ts";
+import { type BuiltInCheck, type CheckSettings, createIgnore, type Outcome, skip } from "../check.ts";
 
 type Options = Readonly<Record<string, string>>;
 
@@ -158,19 +158,21 @@ function differing(options: Options, matches: readonly SshMatch[], settings: Che
   return inMatches.some((judged) => isOther(judged, options)) ? about : [];
 }
 
-/**
- * sshd's effective configuration. Fails for root with a password, empty passwords, and a configuration with which sshd would not
- * start. Warns for a password alone, keys that others may write, user variables, and weak algorithms. Where a `Match` block gives some
- * connections other findings (by user, group, address or port), it is named (`differs`), and what does not hold without it as well as for a
- * usual user from another network is not known. A default Debian warns, since passwords are enough; settings can ignore
- * `passwordauthentication`. X11 forwarding is not reported, since it endangers clients, nor `PermitRootLogin yes` where a
- * password is not enough. `ignore` takes names of options.
- */
-export const sshConfigCheck = ({ ssh }: { ssh: SshServer }): Check => ({
+export const sshConfigCheck = ({ ssh }: { ssh: SshServer }): BuiltInCheck => ({
   id: "ssh_config",
   name: "SSH server configuration",
   category: "security",
   severity: "high",
+  about:
+    "sshd's effective configuration. Fails for root with a password, empty passwords, and a configuration with " +
+    "which sshd would not start. Warns for a password alone, keys that others may write, user variables, and weak " +
+    "algorithms. Where a `Match` block gives some connections other findings (by user, group, address or port), it " +
+    "is named (`differs`), and what does not hold without it as well as for a usual user from another network is " +
+    "not known. A default Debian warns, since passwords are enough; settings can ignore `passwordauthentication`. " +
+    "X11 forwarding is not reported, since it endangers clients, nor `PermitRootLogin yes` where a password is not " +
+    "enough. `ignore` takes names of options.",
+  meaning: "sshd permits too much, or would not start with its present configuration.",
+  remedy: "Change the named option in sshd_config, test it (sshd -t) and reload, with a session kept open.",
   guardedBy: "change",
   intervalMs: 10 * 60_000,
   async run(settings, signal) {

@@ -1,7 +1,7 @@
 import type { HostFacts } from "#domain/ports/host.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { formatBytes } from "#kernel/text.ts";
-import { type Check, skip, thresholdsFor, toGigabytes, toPercent } from "../check.ts";
+import { type BuiltInCheck, skip, thresholdsFor, toGigabytes, toPercent } from "../check.ts";
 import { createGrader } from "../grading.ts";
 
 /** Pages in and out by the second from which swap is in use: 256 KiB with pages of 4 KiB. */
@@ -11,14 +11,12 @@ const busyMs = 10 * 60_000;
 /** The first run of a process has nothing to compare with. */
 const firstSampleMs = 1_000;
 
-/**
- * How much of the swap space is taken, where pages move between it and memory: 64 in a second, seen in the last ten minutes. What was
- * moved there once and is not missed does no harm, however full the swap space is.
- */
+const limits = { warn: 50, fail: 90 };
+
 export function swapUsageCheck(ports: {
   facts: Pick<HostFacts, "memory" | "swapTraffic">;
   clock: Pick<Clock, "monotonicMs" | "sleep">;
-}): Check {
+}): BuiltInCheck {
   const { facts, clock } = ports;
   let last: { readonly atMs: number; readonly pages: number } | undefined;
   let busyAtMs = Number.NEGATIVE_INFINITY;
@@ -45,14 +43,20 @@ export function swapUsageCheck(ports: {
     name: "Swap usage",
     category: "memory",
     severity: "medium",
+    thresholds: limits,
+    about:
+      "How much of the swap space is taken, where pages move between it and memory: 64 in a second, seen in the " +
+      "last ten minutes. What was moved there once and is not missed does no harm, however full the swap space is.",
+    meaning: "Memory is too small for the workload: pages move to and from swap, which makes everything slow.",
+    remedy: "Find what uses memory (ps aux --sort=-rss | head), limit it or add memory; more swap only postpones it.",
     async run(settings, signal) {
       const { swapTotalBytes, swapFreeBytes } = await facts.memory();
       if (swapTotalBytes === 0) return skip("This host has no swap space");
       const percentUsed = toPercent(swapTotalBytes - swapFreeBytes, swapTotalBytes);
-      const limits = thresholdsFor({ warn: 50, fail: 90 }, settings);
+      const thresholds = thresholdsFor(limits, settings);
       const grader = createGrader(settings);
       // While little is taken, what moves does not matter, and a first run need not wait for it.
-      const matters = percentUsed >= Math.min(limits.warn, limits.fail) / 2;
+      const matters = percentUsed >= Math.min(thresholds.warn, thresholds.fail) / 2;
       const rate = matters ? await pagesPerSecond(signal) : undefined;
       const isQuiet = rate !== undefined && clock.monotonicMs() - busyAtMs >= busyMs;
       const left = `${percentUsed} % of swap is used: ${formatBytes(swapFreeBytes)} of ${formatBytes(swapTotalBytes)} left`;
@@ -62,9 +66,9 @@ export function swapUsageCheck(ports: {
         free_gb: toGigabytes(swapFreeBytes),
         ...(rate !== undefined && { pages_per_second: rate }),
       };
-      const figures = { details, thresholds: { percent_used: limits } };
+      const figures = { details, thresholds: { percent_used: thresholds } };
       if (isQuiet) return { status: "pass", message: `${left}, with almost no swapping`, ...figures };
-      return grader.finish({ status: grader.grade(percentUsed, limits), message: left, ...figures });
+      return grader.finish({ status: grader.grade(percentUsed, thresholds), message: left, ...figures });
     },
   };
 }

@@ -1,15 +1,19 @@
 import type { FailedUnit, Units } from "#domain/ports/units.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, createIgnore, skip } from "../check.ts";
+import { type BuiltInCheck, createIgnore, skip } from "../check.ts";
 
 const describeUnit = ({ name, result }: FailedUnit): string => (result === "" ? name : `${name} (${result})`);
 
-/** Failed units of every kind: services, mounts, sockets, timers, swap and others. `ignore` takes unit names and patterns. */
-export const systemdFailedCheck = ({ units }: { units: Pick<Units, "failed"> }): Check => ({
+export const systemdFailedCheck = ({ units }: { units: Pick<Units, "failed"> }): BuiltInCheck => ({
   id: "systemd_failed",
   name: "Failed units",
   category: "services",
   severity: "high",
+  about:
+    "Failed units of every kind: services, mounts, sockets, timers, swap and others. `ignore` takes unit names and " +
+    "patterns.",
+  meaning: "A systemd unit has failed: its work is not being done.",
+  remedy: "Read why (systemctl status UNIT, journalctl -u UNIT), fix that, then start it.",
   fixes: ["systemd_restart_failed"],
   async run({ ignore }) {
     const all = await units.failed();

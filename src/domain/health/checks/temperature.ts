@@ -1,6 +1,6 @@
 import type { HostFiles } from "#domain/ports/host-files.ts";
 import { errnoCode, errorMessage, isNotFound, orUndefined } from "#kernel/errors.ts";
-import { type Check, type CheckSettings, createIgnore, skip } from "../check.ts";
+import { type BuiltInCheck, type CheckSettings, createIgnore, skip } from "../check.ts";
 import { combineFindings, createGrader, type Finding, type Grader, inUnit } from "../grading.ts";
 
 /** Beyond these, a sensor that is not connected is speaking. */
@@ -88,16 +88,17 @@ function judge(
   return { status: isAlarming ? "fail" : grade(celsius, thresholds, name), problem };
 }
 
-/**
- * Sensors of processors, boards and disks. Fails at the temperature that the hardware calls critical, and warns 5 °C below; `warn` and
- * `fail` are °C for all sensors in place of that, also for those without a limit of their own. `ignore` takes names of sensors, and
- * patterns, such as `nvme *`.
- */
-export const temperatureCheck = (ports: { hostFiles: HostFiles }): Check => ({
+export const temperatureCheck = (ports: { hostFiles: HostFiles }): BuiltInCheck => ({
   id: "temperature",
   name: "Temperature",
   category: "system",
   severity: "high",
+  about:
+    "Sensors of processors, boards and disks. Fails at the temperature that the hardware calls critical, and warns " +
+    "5 °C below; `warn` and `fail` are °C for all sensors in place of that, also for those without a limit of " +
+    "their own. `ignore` takes names of sensors, and patterns, such as `nvme *`.",
+  meaning: "A hardware component is near its temperature limit: it slows down, and may switch off or fail.",
+  remedy: "Check the fans, remove dust, and check the room temperature.",
   intervalMs: 2 * 60_000,
   async run(settings) {
     const isIgnored = createIgnore(settings.ignore);

@@ -1,5 +1,5 @@
 import type { TimeSync, TimeSyncState } from "#domain/ports/host.ts";
-import { asIsolated, type Check, type Outcome, skip } from "../check.ts";
+import { asIsolated, type BuiltInCheck, type Outcome, skip } from "../check.ts";
 
 function judgeClock(
   { canSync, isEnabled, isSynchronised, isContainer, otherDaemon }: TimeSyncState,
@@ -27,16 +27,18 @@ function judgeClock(
   return { status: "skip", message: "No time synchronisation service that systemd knows is installed", fixId: null };
 }
 
-/**
- * Whether the clock is synchronised, by the time service of systemd or another daemon. The kernel's own word is believed where another party
- * sets its clock. With `isolated: true` it is
- * skipped where nobody does.
- */
-export const timeSyncCheck = ({ time }: { time: Pick<TimeSync, "state"> }): Check => ({
+export const timeSyncCheck = ({ time }: { time: Pick<TimeSync, "state"> }): BuiltInCheck => ({
   id: "time_sync",
   name: "Time synchronisation",
   category: "system",
   severity: "medium",
+  about:
+    "Whether the clock is synchronised, by the time service of systemd or another daemon. The kernel's own word is " +
+    "believed where another party sets its clock. With `isolated: true` it is skipped where nobody does.",
+  meaning:
+    "Nothing synchronises the clock, or it is not synchronised yet: it will drift, and certificates, logs and " +
+    "logins will be affected.",
+  remedy: "Enable a time service (timedatectl set-ntp true) and allow outgoing NTP (UDP port 123).",
   // Each question has systemd start its time service.
   calmIntervalMs: 15 * 60_000,
   fixes: ["enable_time_sync"],

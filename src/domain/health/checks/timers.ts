@@ -1,6 +1,6 @@
 import type { Timer, Timers } from "#domain/ports/units.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
-import { type Check, createIgnore, skip } from "../check.ts";
+import { type BuiltInCheck, createIgnore, skip, thresholdsFor } from "../check.ts";
 import { combineFindings, type Finding, passing } from "../grading.ts";
 
 const hourMs = 3_600_000;
@@ -8,11 +8,9 @@ const mostListed = 50;
 
 const timeOrNull = (at: number | null): string | null => (at === null ? null : toTimestamp(at));
 
-/**
- * Timers whose last run failed, whose run has not ended after 24 hours, or that are overdue by as much; `warn` and `fail` are these
- * hours. Services that stay active are meant to. `ignore` takes names and patterns of timers and of their units.
- */
-export function timersCheck(ports: { timers: Timers; clock: Pick<Clock, "now"> }): Check {
+const limits = { warn: 24, fail: Number.POSITIVE_INFINITY };
+
+export function timersCheck(ports: { timers: Timers; clock: Pick<Clock, "now"> }): BuiltInCheck {
   const { timers, clock } = ports;
 
   const judge = (timer: Timer, limits: { readonly warn: number; readonly fail: number }): Finding => {
@@ -38,8 +36,16 @@ export function timersCheck(ports: { timers: Timers; clock: Pick<Clock, "now"> }
     name: "Timers",
     category: "services",
     severity: "medium",
+    thresholds: limits,
+    about:
+      "Timers whose last run failed, whose run has not ended after 24 hours, or that are overdue by as much; " +
+      "`warn` and `fail` are these hours. Services that stay active are meant to. `ignore` takes names and " +
+      "patterns of timers and of their units.",
+    meaning: "A job that a timer starts has failed, does not end, or was not started.",
+    remedy: "Read its log (journalctl -u UNIT), fix it and run it once by hand (systemctl start UNIT).",
     intervalMs: 5 * 60_000,
-    async run({ warn = 24, fail = Number.POSITIVE_INFINITY, ignore }) {
+    async run({ ignore, ...settings }) {
+      const { warn, fail } = thresholdsFor(limits, settings);
       const all = await timers.list();
       if (all === undefined) return skip("systemd is not running on this host");
       const isIgnored = createIgnore(ignore);

@@ -3,7 +3,7 @@ import type { CertificateDates, CertificateFiles } from "#domain/ports/network.t
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, createIgnore, skip } from "../check.ts";
+import { type BuiltInCheck, createIgnore, skip, thresholdsFor } from "../check.ts";
 
 const dayMs = 86_400_000;
 
@@ -14,16 +14,13 @@ interface Finding {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/**
- * Certificates that expire soon, in days: by default 30 warn, 7 fail; an unreadable file, or a certificate that is not valid yet,
- * fails. The first certificate of a chain to expire counts, without those that clients of this host need not
- * look at, since they trust a root of the same key. `ignore` takes paths.
- */
+const limits = { warn: 30, fail: 7 };
+
 export function tlsCertificatesCheck(ports: {
   files: CertificateFiles;
   paths: () => readonly string[];
   clock: Pick<Clock, "now">;
-}): Check {
+}): BuiltInCheck {
   const { files, paths, clock } = ports;
 
   const checkFile = async (path: string, limits: { warn: number; fail: number }): Promise<Finding> => {
@@ -57,8 +54,16 @@ export function tlsCertificatesCheck(ports: {
     name: "TLS certificates",
     category: "security",
     severity: "high",
+    thresholds: limits,
+    about:
+      "Certificates that expire soon, in days: by default 30 warn, 7 fail; an unreadable file, or a certificate " +
+      "that is not valid yet, fails. The first certificate of a chain to expire counts, without those that clients " +
+      "of this host need not look at, since they trust a root of the same key. `ignore` takes paths.",
+    meaning: "A certificate expires soon, has expired or cannot be read: clients will refuse the connection.",
+    remedy: "Renew it, and find out why it was not renewed automatically.",
     intervalMs: 60 * 60_000,
-    async run({ warn = 30, fail = 7, ignore }) {
+    async run({ ignore, ...settings }) {
+      const { warn, fail } = thresholdsFor(limits, settings);
       const isIgnored = createIgnore(ignore);
       const looked = [...new Set(paths())].filter((path) => !isIgnored(path));
       if (looked.length === 0) return skip("No certificate to look at");

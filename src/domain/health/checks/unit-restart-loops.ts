@@ -1,7 +1,7 @@
 import type { Unit, Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, createIgnore, grade, skip } from "../check.ts";
+import { type BuiltInCheck, createIgnore, grade, skip, thresholdsFor } from "../check.ts";
 
 const windowMs = 10 * 60_000;
 
@@ -10,14 +10,12 @@ interface Sample {
   readonly restarts: number;
 }
 
-/**
- * Services in a restart loop: restarts within ten minutes, by default 3 warn and 10 fail. One that waits for its next start
- * counts with all its restarts, since a loop with long pauses restarts seldom.
- */
+const limits = { warn: 3, fail: 10 };
+
 export function unitRestartLoopsCheck(ports: {
   units: Pick<Units, "loaded">;
   clock: Pick<Clock, "monotonicMs">;
-}): Check {
+}): BuiltInCheck {
   const { units, clock } = ports;
   let samples: ReadonlyMap<string, readonly Sample[]> = new Map();
 
@@ -45,8 +43,15 @@ export function unitRestartLoopsCheck(ports: {
     name: "Services in a restart loop",
     category: "services",
     severity: "high",
+    thresholds: limits,
+    about:
+      "Services in a restart loop: restarts within ten minutes, by default 3 warn and 10 fail. One that waits for " +
+      "its next start counts with all its restarts, since a loop with long pauses restarts seldom.",
+    meaning: "A service crashes and is started again, over and over.",
+    remedy: "Read why it ends (journalctl -u UNIT), and stop it until that is fixed.",
     guardedBy: "change",
-    async run({ warn = 3, fail = 10, ignore }) {
+    async run({ ignore, ...settings }) {
+      const { warn, fail } = thresholdsFor(limits, settings);
       const loaded = await units.loaded();
       if (loaded === undefined) return skip("systemd is not running on this host");
       remember(loaded);

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { type CheckStatus, checkStatuses } from "#contract/checks.ts";
 import type { StoredRun, StoredState } from "#domain/ports/check-history.ts";
 import { createFakeCheckHistoryStore } from "../../../../test/fakes/check-history.ts";
-import { figuresOf } from "./figures.ts";
 import { createRunHistory } from "./history.ts";
+import { figuresOf } from "./series.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;

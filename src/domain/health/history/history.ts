@@ -16,8 +16,7 @@ import type {
   StoredSeries,
   StoredState,
 } from "#domain/ports/check-history.ts";
-import type { Figure } from "./figures.ts";
-import { combine, createSeries } from "./series.ts";
+import { combine, createSeries, type Figure } from "./series.ts";
 import { addHours, createTimeline, hourMs, startOfHour, type Timeline } from "./timeline.ts";
 import { type Day, dayMs, daysOf, type Uptime, uptimeOf } from "./uptime.ts";
 

@@ -3,8 +3,7 @@ import type { PluginRun, PluginRunner } from "#domain/ports/plugins.ts";
 import { clipText } from "#kernel/text.ts";
 import { defined, isRecord, parseJsonObject } from "#kernel/values.ts";
 import type { Check, Outcome } from "../check.ts";
-import { type PluginOutput, parseOutput, printable } from "./output.ts";
-import type { PerfValue } from "./perfdata.ts";
+import { type PerfValue, type PluginOutput, parseOutput, printable } from "./output.ts";
 
 export interface Plugin extends Pick<Check, "guardedBy"> {
   readonly id: string;

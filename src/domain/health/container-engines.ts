@@ -1,15 +1,45 @@
-import { readdir, readFile, readlink, stat } from "node:fs/promises";
-import { request as requestHttp } from "node:http";
-import { join } from "node:path";
-import type { Container, ContainerEngine, ContainerState, Containers } from "#domain/ports/containers.ts";
-import { errorMessage, isNotFound, isPermissionDenied, isProcessGone, orUndefined } from "#kernel/errors.ts";
+import type { GetBySocket, HostFiles } from "#domain/ports/host-files.ts";
+import { errnoCode, errorMessage, isNotFound, isPermissionDenied, isProcessGone, orUndefined } from "#kernel/errors.ts";
 import { isNumber, isRecord, isString, type JsonObject, recordsIn } from "#kernel/values.ts";
 
-const timeoutMs = 10_000;
-const maxAnswerBytes = 16 * 1024 * 1024;
+type ContainerEngine = "docker" | "podman";
+
+/** What an engine says of a container that it was asked for by itself. Times are epoch milliseconds. */
+export interface ContainerState {
+  /** Null while it runs, and where the engine does not say. */
+  readonly exitCode: number | null;
+  /** Whether the OOM killer ended it. */
+  readonly isOomKilled: boolean;
+  /** Why the engine could not start it; empty where it could. */
+  readonly error: string;
+  /** Null before the first time. */
+  readonly startedAt: number | null;
+  /** Null before the first time. */
+  readonly finishedAt: number | null;
+  /** How often its policy has restarted it; null where the engine does not say. */
+  readonly restarts: number | null;
+  /** Empty or `no` where it is not to run again by itself, else `always`, `unless-stopped`, `on-failure`. */
+  readonly restartPolicy: string;
+  /** Of `on-failure`; 0 without a limit. */
+  readonly mostRestarts: number;
+}
+
+export interface Container {
+  readonly engine: ContainerEngine;
+  readonly name: string;
+  /** The engine's word: `running`, `restarting`, `exited`, `created`, `paused`, `dead`, … */
+  readonly state: string;
+  /** Whether its own health check fails. */
+  readonly isUnhealthy: boolean;
+  /** Undefined for one that has been running for an hour, and beyond the first 100. */
+  readonly inspected?: ContainerState;
+  /** Why the engine says nothing of it. */
+  readonly unread?: string;
+}
+
 const mostInspected = 100;
 
-interface Engine {
+export interface Engine {
   readonly engine: ContainerEngine;
   /** Below /run. */
   readonly socket: string;
@@ -24,39 +54,6 @@ const allEngines: readonly Engine[] = [
   { engine: "docker", socket: "docker.sock", pidFile: "docker.pid" },
   { engine: "podman", socket: "podman/podman.sock" },
 ];
-
-class EngineFailed extends Error {
-  override readonly name = "EngineFailed";
-}
-
-/** One GET of the API. @returns undefined for 404: the container was removed meanwhile. */
-function get(socketPath: string, path: string, signal: AbortSignal): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const options = { socketPath, path, signal, agent: false, timeout: timeoutMs, headers: { host: "localhost" } };
-    const request = requestHttp(options, (response) => {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      response.on("data", (chunk: Buffer) => {
-        bytes += chunk.length;
-        if (bytes > maxAnswerBytes) request.destroy(new EngineFailed("its answer is larger than 16 MiB"));
-        else chunks.push(chunk);
-      });
-      response.on("error", reject);
-      response.on("end", () => {
-        if (response.statusCode === 404) return resolve(undefined);
-        if (response.statusCode !== 200) return reject(new EngineFailed(`it answers ${response.statusCode}`));
-        try {
-          resolve(JSON.parse(Buffer.concat(chunks).toString("utf8")));
-        } catch {
-          reject(new EngineFailed("its answer is not JSON"));
-        }
-      });
-    });
-    request.on("timeout", () => request.destroy(new EngineFailed(`no answer within ${timeoutMs / 1000} s`)));
-    request.on("error", reject);
-    request.end();
-  });
-}
 
 const textIn = (object: JsonObject, key: string): string => (isString(object[key]) ? object[key] : "");
 const numberIn = (object: JsonObject, key: string): number => (isNumber(object[key]) ? object[key] : 0);
@@ -102,15 +99,13 @@ function parseListed(line: JsonObject) {
   return idPattern.test(id) ? [{ id, name: name?.replace(/^\//, "") ?? id.slice(0, 12), state, isSteady }] : [];
 }
 
+/** One GET of the API. @returns undefined for 404: the container was removed meanwhile. */
+type Get = (path: string) => Promise<unknown>;
+
 const unhealthyOnly = `filters=${encodeURIComponent(JSON.stringify({ health: ["unhealthy"] }))}`;
 
-async function containersOf(
-  engine: ContainerEngine,
-  socketPath: string,
-  signal: AbortSignal,
-): Promise<readonly Container[]> {
-  const list = async (query: string) =>
-    recordsIn(await get(socketPath, `/containers/json?${query}`, signal)).flatMap(parseListed);
+async function containersOf(engine: ContainerEngine, get: Get): Promise<readonly Container[]> {
+  const list = async (query: string) => recordsIn(await get(`/containers/json?${query}`)).flatMap(parseListed);
   const all = await list("all=1");
   const unhealthy = new Set((await list(unhealthyOnly)).map(({ id }) => id));
   const asked = all.filter(({ isSteady }) => !isSteady).slice(0, mostInspected);
@@ -118,9 +113,10 @@ async function containersOf(
   const unread = new Map<string, string>();
   // One after the other: an engine has other work.
   for (const { id, state } of asked) {
-    const answer = await get(socketPath, `/containers/${id}/json`, signal).catch((error: unknown) => {
-      if (!(error instanceof EngineFailed)) throw error;
-      unread.set(id, error.message);
+    const answer = await get(`/containers/${id}/json`).catch((error: unknown) => {
+      // Without a connection, or when nobody waits any more.
+      if (errnoCode(error) !== undefined) throw error;
+      unread.set(id, errorMessage(error));
     });
     if (!isRecord(answer)) continue;
     states.set(id, parseInspected(answer));
@@ -144,13 +140,24 @@ const listeningInodes = (table: string, path: string): readonly string[] =>
     return isListening && inode !== undefined && name?.replace(/^\/var\/run\//, "/run/") === path ? [inode] : [];
   });
 
-export function createContainers({ runDir = "/run", procDir = "/proc" } = {}): Containers {
+export interface EngineHost {
+  readonly hostFiles: Pick<HostFiles, "text" | "names" | "target" | "stat">;
+  readonly getBySocket: GetBySocket;
+  /** In the place of `/run`. */
+  readonly runDir?: string;
+}
+
+/** Engines that can be asked without starting Docker; no rights are needed to find out. */
+export async function enginesOn({
+  hostFiles,
+  runDir = "/run",
+}: Omit<EngineHost, "getBySocket">): Promise<readonly Engine[]> {
   const boundTo = async (path: string): Promise<readonly string[]> =>
-    listeningInodes((await orUndefined(readFile(join(procDir, "net/unix"), "utf8"), isPermissionDenied)) ?? "", path);
+    listeningInodes((await orUndefined(hostFiles.text("/proc/net/unix"), isPermissionDenied)) ?? "", path);
   /** Also where the directory of the socket is closed to this user: the kernel has a list of sockets that everybody may read. */
   const isBound = async (path: string): Promise<boolean> => {
     try {
-      return (await stat(path)).isSocket();
+      return (await hostFiles.stat(path)).isSocket;
     } catch (error) {
       if (isNotFound(error)) return false;
       if (!isPermissionDenied(error)) throw error;
@@ -160,9 +167,9 @@ export function createContainers({ runDir = "/run", procDir = "/proc" } = {}): C
   /** Whether a process holds one of some sockets; undefined where this user may not see what it holds. */
   const holds = async (pid: string, sockets: ReadonlySet<string>): Promise<boolean | undefined> => {
     try {
-      const folder = join(procDir, pid, "fd");
-      for (const name of await readdir(folder))
-        if (sockets.has((await orUndefined(readlink(join(folder, name)))) ?? "")) return true;
+      const directory = `/proc/${pid}/fd`;
+      for (const name of await hostFiles.names(directory))
+        if (sockets.has((await orUndefined(hostFiles.target(`${directory}/${name}`))) ?? "")) return true;
       return false;
     } catch (error) {
       if (isPermissionDenied(error)) return undefined;
@@ -175,7 +182,7 @@ export function createContainers({ runDir = "/run", procDir = "/proc" } = {}): C
     const sockets = new Set((await boundTo(path)).map((inode) => `socket:[${inode}]`));
     if (sockets.size === 0) return false;
     let isUnseen = false;
-    for (const pid of (await readdir(procDir)).filter((name) => /^\d+$/.test(name) && name !== "1")) {
+    for (const pid of (await hostFiles.names("/proc")).filter((name) => /^\d+$/.test(name) && name !== "1")) {
       const isHeld = await holds(pid, sockets);
       if (isHeld === true) return true;
       isUnseen ||= isHeld === undefined;
@@ -183,29 +190,28 @@ export function createContainers({ runDir = "/run", procDir = "/proc" } = {}): C
     return isUnseen;
   };
   const canAsk = async ({ socket, pidFile }: Engine): Promise<boolean> => {
-    const path = join(runDir, socket);
+    const path = `${runDir}/${socket}`;
     if (!(await isBound(path))) return false;
-    if (pidFile === undefined || (await orUndefined(stat(join(runDir, pidFile)))) !== undefined) return true;
+    if (pidFile === undefined || (await orUndefined(hostFiles.stat(`${runDir}/${pidFile}`))) !== undefined) return true;
     return hasListener(path);
   };
-  const present = async (): Promise<readonly Engine[]> => {
-    const can = await Promise.all(allEngines.map(canAsk));
-    return allEngines.filter((_, at) => can[at]);
-  };
+  const can = await Promise.all(allEngines.map(canAsk));
+  return allEngines.filter((_, at) => can[at]);
+}
 
-  return {
-    engines: async () => (await present()).map(({ engine }) => engine),
-    async list(signal) {
-      const found = await Promise.all(
-        (await present()).map(async ({ engine, socket }) => {
-          try {
-            return await containersOf(engine, join(runDir, socket), signal);
-          } catch (error) {
-            throw new EngineFailed(`cannot ask ${engine}: ${errorMessage(error)}`, { cause: error });
-          }
-        }),
-      );
-      return found.flat();
-    },
-  };
+/** Containers of engines that can be asked. @throws without the answer of one of them, which takes root. */
+export async function readContainers(
+  { getBySocket, runDir = "/run" }: Omit<EngineHost, "hostFiles">,
+  engines: readonly Engine[],
+  signal: AbortSignal,
+): Promise<readonly Container[]> {
+  const found = engines.map(async ({ engine, socket }) => {
+    const get: Get = (path) => getBySocket(`${runDir}/${socket}`, path, signal);
+    try {
+      return await containersOf(engine, get);
+    } catch (error) {
+      throw new Error(`cannot ask ${engine}: ${errorMessage(error)}`, { cause: error });
+    }
+  });
+  return (await Promise.all(found)).flat();
 }

@@ -1,5 +1,34 @@
-import type { FileSystemRecord, ZfsPool } from "#domain/ports/storage.ts";
+import type { HostFiles, RunProgram } from "#domain/ports/host-files.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { isRecord, isString, type JsonObject, parseJsonObject } from "#kernel/values.ts";
+
+/** What a file system keeps of the errors that it has met, until somebody resets it. Times are epoch milliseconds. */
+export interface FileSystemRecord {
+  /** By kind, such as `corruption_errs`; kinds without errors are left out. Null where the host does not say. */
+  readonly errors: Readonly<Record<string, number>> | null;
+  readonly lastErrorAt: number | null;
+  /** Devices of it that are not there; null where the host does not say. */
+  readonly missingDevices: number | null;
+  /** The end of the last scrub, and what that could not repair; null where none is on record, undefined where the host does not say. */
+  readonly scrub: { readonly endedAt: number; readonly unrepaired: number } | null | undefined;
+  /** Why nothing of it is known, where reading it failed. */
+  readonly unreadable?: string;
+}
+
+/** A pool of ZFS. */
+export interface ZfsPool extends FileSystemRecord {
+  readonly name: string;
+  /** ZFS's word: `ONLINE` while all of it is there. */
+  readonly state: string;
+}
+
+/** Of one of which the host says nothing. */
+export const unknownRecord: FileSystemRecord = {
+  errors: null,
+  lastErrorAt: null,
+  missingDevices: null,
+  scrub: undefined,
+};
 
 const kinds = ["read_errors", "write_errors", "checksum_errors"] as const;
 
@@ -97,3 +126,33 @@ function parsePool(text: string): readonly ZfsPool[] {
 
 /** `zpool status -p`, zpool-status(8): made for people, and before OpenZFS 2.3 there is nothing else. */
 export const parseZpoolText = (text: string): readonly ZfsPool[] => text.split(/^(?= *pool: )/m).flatMap(parsePool);
+
+/** None without ZFS. Without an answer of `zpool`, which tells more than the kernel, a pool has its state alone. */
+export async function readPools(
+  { hostFiles, exec }: { readonly hostFiles: Pick<HostFiles, "names" | "text">; readonly exec: RunProgram },
+  signal: AbortSignal,
+): Promise<readonly ZfsPool[]> {
+  const directory = "/proc/spl/kstat/zfs";
+  const byState = async (name: string): Promise<readonly ZfsPool[]> => {
+    // Beside the directories of the pools there are files about all of them.
+    if ((await orUndefined(hostFiles.names(`${directory}/${name}`))) === undefined) return [];
+    const state = (await orUndefined(hostFiles.text(`${directory}/${name}/state`))) ?? "";
+    return [{ ...unknownRecord, name, state: state.trim() }];
+  };
+  const askZpool = async (...options: readonly string[]): Promise<string> => {
+    const ended = await orUndefined(
+      exec(["zpool", "status", ...options], { signal, timeoutMs: 20_000 }),
+      () => !signal.aborted,
+    );
+    // Where it cannot open one of several pools it fails, and says what it knows of the others.
+    return ended?.stdout ?? "";
+  };
+
+  const names = (await orUndefined(hostFiles.names(directory))) ?? [];
+  const states = (await Promise.all(names.map(byState))).flat();
+  // Of a pool that waits for its devices zpool may never answer.
+  if (states.length === 0 || states.some(({ state }) => state === "SUSPENDED")) return states;
+  const inJson = parseZpoolStatus(await askZpool("--json", "--json-int"));
+  const found = inJson.length > 0 ? inJson : parseZpoolText(await askZpool("-p"));
+  return states.map((state) => found.find(({ name }) => name === state.name) ?? state);
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkOwnAddress, statusWords } from "./heartbeat.ts";
+import { checkOwnAddress, statusWords } from "./prober.ts";
 
 const well = { healthy: true, expected: true };
 
