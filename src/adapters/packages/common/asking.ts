@@ -1,7 +1,9 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandOptions, CommandResult, Exec } from "#adapters/exec/index.ts";
+import { createLineSplitter, type OutputLine } from "#adapters/exec/line-splitter.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { type MissingPlan, type PackageManager, UpdateRefused } from "#domain/ports/packages.ts";
+import { toError } from "#kernel/errors.ts";
 import { areSame } from "./changes.ts";
 import type { Argv } from "./ports.ts";
 
@@ -26,6 +28,31 @@ export async function askWhole(
   const result = await exec(argv, { signal, timeoutMs: 120_000, maxOutputBytes: 64 * 1024 * 1024, ...options });
   if (result.truncated) throw new CommandFailed(`cannot ask ${manager}: its answer has no end`);
   return result;
+}
+
+/** Of a longer line its beginning is told. */
+const maxLineBytes = 1024 * 1024;
+
+/** Tells the lines of what a program prints, as it comes: the program is not stopped by what is wrong with one. */
+export function createOutputLines(onLine: (line: string) => void) {
+  const splitter = createLineSplitter(maxLineBytes);
+  let fault: Error | undefined;
+  const tell = (lines: readonly OutputLine[]): void => {
+    if (fault !== undefined) return;
+    try {
+      for (const { bytes } of lines) onLine(bytes.toString());
+    } catch (error) {
+      fault = toError(error);
+    }
+  };
+  return {
+    take: (chunk: Buffer): void => tell(splitter.push(chunk)),
+    /** @throws Error what was wrong. */
+    end(): void {
+      tell(splitter.end());
+      if (fault !== undefined) throw fault;
+    },
+  };
 }
 
 export function joinFailures(failures: readonly string[], most = 3): string {

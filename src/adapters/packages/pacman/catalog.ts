@@ -8,11 +8,10 @@ import { copyOf, createRecordStore, type RecordStore } from "../common/record-st
 import { missingLog, readRotated } from "../common/rotated-logs.ts";
 import { comparePackageVersions, createPattern } from "../common/rpm/names.ts";
 import { createSearch, toText } from "../common/search.ts";
-import { createInfoReader, type DescribedPackage, parseFiles, parseInstalled } from "./described.ts";
 import { cannotAsk, type Pacman, toInstalled } from "./host.ts";
 import { currentLists, listsMark } from "./lists.ts";
 import { parseLog } from "./log.ts";
-import { isPackageName } from "./records.ts";
+import { createInfoReader, type DescribedPackage, isPackageName, parseFiles, parseInstalled } from "./records.ts";
 import { isMeant } from "./simulation.ts";
 
 const buildMs = 120_000;

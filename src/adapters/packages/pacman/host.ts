@@ -12,7 +12,7 @@ import type { Argv, PackagePorts } from "../common/ports.ts";
 import { createPattern } from "../common/rpm/names.ts";
 import { createTransactions, LockHeld, type Transact, type Transaction } from "../common/transactions.ts";
 import { failureReason, pacmanOutput } from "./output.ts";
-import { type InstalledRecord, parseEntry, parseRecord } from "./records.ts";
+import { type InstalledRecord, parseEntry, parseInstalled } from "./records.ts";
 
 export interface PacmanPlaces {
   readonly pacman: Argv;
@@ -63,6 +63,9 @@ export interface PacmanDatabase {
   readonly mark: string;
 }
 
+/** Words of each change: no question, and lines instead of bars. */
+export const changing = ["--noconfirm", "--noprogressbar"] as const;
+
 type Listening = Pick<CommandOptions, "onOutput">;
 
 const atOnce = 64;
@@ -75,16 +78,27 @@ async function entryNames(local: string): Promise<readonly string[]> {
   return names.filter((name) => parseEntry(name) !== undefined).sort();
 }
 
+const recordOf = ({
+  name,
+  version,
+  architecture,
+  installedBytes,
+  groups,
+  isManual,
+}: InstalledRecord): InstalledRecord => {
+  return { name, version, architecture, installedBytes, groups, isManual };
+};
+
 async function readEntries(local: string, signal: AbortSignal): Promise<Pick<PacmanDatabase, "packages" | "partial">> {
   const packages: InstalledRecord[] = [];
   const partial: { name: string; version: string }[] = [];
   const read = async (entry: string): Promise<void> => {
     const folder = join(local, entry);
-    const record = parseRecord(await readTextOrEmpty(join(folder, "desc")));
+    const found = parseInstalled(await readTextOrEmpty(join(folder, "desc")));
     // The list of its files is written last.
     const hasFiles = (await orUndefined(stat(join(folder, "files")))) !== undefined;
     const named = parseEntry(entry);
-    if (record !== undefined && hasFiles) packages.push(record);
+    if (found !== undefined && hasFiles) packages.push(recordOf(found));
     else if (named !== undefined && (await orUndefined(stat(folder))) !== undefined) partial.push(named);
   };
   const names = await entryNames(local);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { marksFor } from "./package-files.ts";
 
 const found = (name: string, isManual: boolean) =>
-  ({ name, version: "1.0-1", architecture: "any", isManual, isHeld: false, bytes: 0, groups: [] }) as const;
+  ({ name, version: "1.0-1", architecture: "any", isManual, isHeld: false, installedBytes: 0, groups: [] }) as const;
 
 it("pacman's marks are changed only where they differ", () => {
   const packages = [found("app", true), found("library", false), found("steady", true)];

@@ -7,11 +7,9 @@ import { createPackageFiles, type Missing } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
 import { asResult, settle } from "../common/transactions.ts";
 import { telling } from "./commit.ts";
-import { describeLeftLock, type Pacman, type PacmanDatabase, toInstalled } from "./host.ts";
+import { changing, describeLeftLock, type Pacman, type PacmanDatabase, toInstalled } from "./host.ts";
 import { failureReason, scriptAndHookFailures } from "./output.ts";
-import { parseFields } from "./records.ts";
-import { changing } from "./repairs.ts";
-import { parseDetails } from "./simulation.ts";
+import { parseDescribed, parseFields } from "./records.ts";
 
 /** What is in the way of a file belongs to nobody, or to a package that leaves it in this transaction. */
 const returning = [...changing, "--overwrite=*"] as const;
@@ -65,7 +63,7 @@ export function createPacmanPackageFiles(pacman: Pacman, ports: PackagePorts): P
     // Pacman reads the whole file, and would verify a signature that the settings demand.
     async inspect(path, signal) {
       const result = await pacman.tryAsking(places.databases, ["--query", "--info", "--file", "--", path], signal);
-      const [found] = result.exitCode === 0 ? parseDetails(result.stdout) : [];
+      const [found] = result.exitCode === 0 ? parseDescribed(result.stdout) : [];
       if (found === undefined) return failureReason(`${result.stdout}\n${result.stderr}`, result.exitCode);
       const { name, version, architecture } = found;
       return { name, version, architecture };

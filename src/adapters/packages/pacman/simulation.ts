@@ -10,10 +10,10 @@ import type { Asks } from "../common/ports.ts";
 import { comparePackageVersions } from "../common/rpm/names.ts";
 import type { Pacman, PacmanDatabase } from "./host.ts";
 import { failureReason } from "./output.ts";
-import { type InstalledRecord, isPackageName } from "./records.ts";
+import { type DescribedPackage, type InstalledRecord, isPackageName, parseDescribed } from "./records.ts";
 import type { Offers } from "./states.ts";
 
-export const printFormat = "%r\t%n\t%v\t%s";
+const printFormat = "%r\t%n\t%v\t%s";
 
 export interface PrintedRow {
   readonly repository: string;
@@ -27,43 +27,6 @@ export const parsePrinted = (text: string): readonly PrintedRow[] =>
     const [, repository, name, version, bytes] = /^([^\t]+)\t([^\t]+)\t([^\t]+)\t(\d+)$/.exec(line) ?? [];
     if (repository === undefined || name === undefined || version === undefined) return [];
     return [{ repository, name, version, downloadBytes: Number(bytes) }];
-  });
-
-export interface OfferedDetails {
-  readonly name: string;
-  readonly version: string;
-  readonly architecture: string;
-  readonly bytes: number;
-  readonly replaces: readonly string[];
-  readonly conflicts: readonly string[];
-}
-
-const units: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 };
-
-/** Bytes of `1.50 KiB`, as exact as that is. */
-export function parseSize(text: string): number {
-  const [, amount = "0", unit = "B"] = /^([0-9.]+) (\S+)$/.exec(text) ?? [];
-  return Math.round(Number(amount) * (units[unit] ?? 1));
-}
-
-export const parseDetails = (text: string): readonly OfferedDetails[] =>
-  text.split(/\n\n+/).flatMap((block) => {
-    const field = (name: string): string | undefined => new RegExp(`^${name} *: (.*)$`, "m").exec(block)?.[1]?.trim();
-    const [name, version] = [field("Name"), field("Version")];
-    if (name === undefined || version === undefined) return [];
-    const words = (label: string): readonly string[] =>
-      (field(label) ?? "").split(/\s+/).filter((each) => each !== "" && each !== "None");
-    const bytes = parseSize(field("Installed Size") ?? "");
-    return [
-      {
-        name,
-        version,
-        architecture: field("Architecture") ?? "any",
-        bytes,
-        replaces: words("Replaces"),
-        conflicts: words("Conflicts With"),
-      },
-    ];
   });
 
 const holds: Readonly<Record<string, (order: number) => boolean>> = {
@@ -86,7 +49,7 @@ export function isMeant(what: string, found: Pick<InstalledRecord, "name" | "ver
 /** What the rows come to. What is replaced is not printed: only the lists tell. */
 export function planFrom(
   rows: readonly PrintedRow[],
-  details: readonly OfferedDetails[],
+  details: readonly DescribedPackage[],
   installed: readonly InstalledRecord[],
 ): TransactionPlan {
   const present = new Map(installed.map((each) => [each.name, each]));
@@ -96,15 +59,15 @@ export function planFrom(
   const changes = rows.map(({ name, version }): PackageChange => {
     const found = offered.get(`${name} ${version}`);
     const before = present.get(name);
-    diskBytes += (found?.bytes ?? 0) - (before?.bytes ?? 0);
+    diskBytes += (found?.installedBytes ?? 0) - (before?.installedBytes ?? 0);
     if (before === undefined)
       for (const what of found?.replaces ?? [])
         for (const each of installed) if (each.name !== name && isMeant(what, each)) gone.add(each);
     const architecture = found?.architecture ?? before?.architecture ?? "any";
     return { name, architecture, from: before?.version ?? null, to: version, isSecurity: false };
   });
-  const removals = [...gone].map(({ name, architecture, version, bytes }): PackageChange => {
-    diskBytes -= bytes;
+  const removals = [...gone].map(({ name, architecture, version, installedBytes }): PackageChange => {
+    diskBytes -= installedBytes ?? 0;
     return { name, architecture, from: version, to: null, isSecurity: false };
   });
   return {
@@ -114,9 +77,23 @@ export function planFrom(
   };
 }
 
+/** What pacman would do. @throws UpdateRefused with why it would not. */
+export async function rehearse(
+  { tryAsking }: Pick<Pacman, "tryAsking">,
+  databases: string,
+  [operation = "", ...rest]: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly PrintedRow[]> {
+  const words = [operation, "--print", "--print-format", printFormat, ...rest];
+  const { exitCode, stdout, stderr } = await tryAsking(databases, words, signal);
+  if (exitCode !== 0) throw new UpdateRefused(failureReason(`${stdout}\n${stderr}`, exitCode));
+  return parsePrinted(stdout);
+}
+
 const namesAtOnce = 500;
 
-export interface FullUpdate {
+/** A plan, and from where what comes is installed. */
+export interface PlannedChange {
   readonly plan: TransactionPlan;
   readonly rows: readonly PrintedRow[];
 }
@@ -135,11 +112,11 @@ export async function fetchDetails(
   databases: string,
   rows: readonly PrintedRow[],
   signal: AbortSignal,
-): Promise<readonly OfferedDetails[]> {
-  const details: OfferedDetails[] = [];
+): Promise<readonly DescribedPackage[]> {
+  const details: DescribedPackage[] = [];
   for (let at = 0; at < rows.length; at += namesAtOnce) {
     const names = rows.slice(at, at + namesAtOnce).map(({ repository, name }) => `${repository}/${name}`);
-    details.push(...parseDetails(await ask(databases, ["-Si", "--", ...names], signal)));
+    details.push(...parseDescribed(await ask(databases, ["-Si", "--", ...names], signal)));
   }
   return details;
 }
@@ -149,11 +126,8 @@ export async function fullUpdate(
   databases: string,
   database: PacmanDatabase,
   signal: AbortSignal,
-): Promise<FullUpdate> {
-  const words = ["-Su", "--print", "--print-format", printFormat];
-  const { exitCode, stdout, stderr } = await pacman.tryAsking(databases, words, signal);
-  if (exitCode !== 0) throw new UpdateRefused(failureReason(`${stdout}\n${stderr}`, exitCode));
-  const rows = parsePrinted(stdout);
+): Promise<PlannedChange> {
+  const rows = await rehearse(pacman, databases, ["-Su"], signal);
   const plan = planFrom(rows, await fetchDetails(pacman, databases, rows, signal), database.packages);
   demandUnheld(plan.changes, database);
   return { plan, rows };

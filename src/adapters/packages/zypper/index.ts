@@ -13,7 +13,7 @@ import { openZypper, toInstalled, type Zypper, type ZypperDatabase } from "./hos
 import { advisedFor, parsePatches, parsePatchInfo, parseUpdates } from "./lists.ts";
 import { scriptFailures, telling } from "./output.ts";
 import { createZypperPackageFiles } from "./package-files.ts";
-import { createFindings, createRepairs, refresh } from "./repairs.ts";
+import { createRepairs, findingsOf, refresh } from "./repairs.ts";
 import { simulate } from "./simulation.ts";
 import { makeChanges, operandOf } from "./transaction.ts";
 
@@ -64,7 +64,6 @@ function createZypper(ports: ManagerPorts): PackageManager {
   const zypper = openZypper(ports);
   const { exec, places, database } = zypper;
   const offers = createOffers(zypper);
-  const findings = createFindings(zypper);
 
   const manager = createRpmManager(
     {
@@ -81,10 +80,10 @@ function createZypper(ports: ManagerPorts): PackageManager {
       toInstalled,
       offers,
       listsAt: zypper.listsAt,
-      repairs: createRepairs(zypper, findings),
+      repairs: createRepairs(zypper),
       files: createZypperPackageFiles(zypper, ports),
       writer: zypper.writer,
-      findings,
+      findings: (signal) => findingsOf(zypper, signal),
 
       async plan(request, wanted, _state, signal) {
         const words = request.isSecurityOnly

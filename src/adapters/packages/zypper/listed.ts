@@ -1,4 +1,4 @@
-import { createOutputLines } from "../common/output-lines.ts";
+import { createOutputLines } from "../common/asking.ts";
 import { type DescribedRpm, describedOf } from "../common/rpm/described.ts";
 import { parseElements } from "./output.ts";
 

@@ -13,11 +13,12 @@ import {
 } from "#domain/ports/packages.ts";
 import { demandNames, type PlainChange } from "../changes.ts";
 import type { LockHolder } from "../locks.ts";
+import { createQuestions } from "../manager.ts";
+import { rememberByMark } from "../marks.ts";
 import type { Argv, Asks, ManagerPorts, OnLine, Repairs } from "../ports.ts";
-import { createStaleUnits } from "../stale-code.ts";
 import { asResult, orLocked, unitFor } from "../transactions.ts";
 import { createPlanChange, type PlannedChange } from "./change-plan.ts";
-import { createFaults, describeFindings, type Findings, leftovers } from "./findings.ts";
+import { type Findings, faultsIn, leftovers } from "./findings.ts";
 import { createRpmHolds } from "./holds.ts";
 import { isPackageName, type Wanted } from "./names.ts";
 import {
@@ -92,8 +93,10 @@ export interface RpmHost<State> extends Pick<PackageManager, "name" | "commands"
 const listsMs = 10_000;
 
 export function createRpmManager<State extends RpmState>(host: RpmHost<State>, ports: ManagerPorts): PackageManager {
-  const { name, database, offers, findings, change, telling } = host;
-  const staleUnits = createStaleUnits();
+  const { name, database, offers, change, telling } = host;
+  const remembered = rememberByMark<Findings>();
+  const findings: Asks<Findings> = async (signal) =>
+    remembered((await database(signal)).mark, () => host.findings(signal));
 
   const plan = async (request: UpdateRequest, signal: AbortSignal): Promise<TransactionPlan> => {
     const { names, isSecurityOnly, type } = request;
@@ -123,7 +126,7 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
     files: host.files,
     installed,
     setHolds: createRpmHolds({ installed, commands: host.commands, set: host.hold }),
-    faults: createFaults(host),
+    ...createQuestions({ ...host, findings: async (signal) => faultsIn(await findings(signal)) }, ports),
     updates: createAvailable({ database, offers, listsAt: host.listsAt }),
     security: createSecurity(offers),
     refreshedAt: () => host.listsAt(AbortSignal.timeout(listsMs)),
@@ -166,15 +169,6 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
       return purge.finish(unit, result, signal);
     },
 
-    async audit(signal) {
-      // What somebody else is in the middle of is not left over.
-      return (await host.writer()) === undefined ? describeFindings(await findings(signal)) : [];
-    },
-
     otherUpdaters: host.updaters,
-    restartNeeds: async (signal) => ({
-      requiresReboot: (await ports.needsReboot(signal)) || (await host.asksReboot(signal)),
-      units: await staleUnits(signal),
-    }),
   };
 }
