@@ -2,7 +2,7 @@ import type { PackageManager } from "#domain/ports/packages.ts";
 import { createQuestions } from "../common/manager.ts";
 import type { Backend, ManagerPorts } from "../common/ports.ts";
 import { orLocked, settle, unitFor } from "../common/transactions.ts";
-import { createCatalog } from "./catalog.ts";
+import { createPacmanCatalog } from "./catalog.ts";
 import { createPlanChange, createUnremovable, planChange } from "./change.ts";
 import { createCommit, telling } from "./commit.ts";
 import { openPacman, toInstalled } from "./host.ts";
@@ -31,7 +31,7 @@ function createPacman(ports: ManagerPorts): PackageManager {
       unhold: "taking it out of IgnorePkg in pacman.conf",
     },
     files: createPacmanPackageFiles(pacman, ports),
-    catalog: createCatalog(pacman),
+    catalog: createPacmanCatalog(pacman),
     installed: async (signal) => toInstalled(await database(signal)),
 
     ...createQuestions({ ...pacman, findings }, ports),

@@ -1,18 +1,11 @@
-import type { FoundPackage } from "#domain/ports/package-catalog.ts";
 import { createOutputLines } from "../common/asking.ts";
+import type { Described } from "../common/catalog.ts";
 
 /** What pacman says of a package, installed or in a list. */
-export interface DescribedPackage extends FoundPackage {
-  /** Where it can be had; empty for one that is installed. */
-  readonly repository: string;
-  readonly packager: string;
-  readonly homepage: string;
+export interface DescribedPackage extends Described {
   readonly groups: readonly string[];
-  /** In pacman's notation: `library>=2`. */
-  readonly depends: readonly string[];
   /** What it can make use of: `extra: for more`. */
   readonly optional: readonly string[];
-  readonly provides: readonly string[];
   readonly replaces: readonly string[];
   readonly conflicts: readonly string[];
 }
@@ -64,6 +57,7 @@ export function parseInstalled(text: string): (DescribedPackage & InstalledRecor
     section: sectionOf(all("GROUPS")),
     groups: all("GROUPS"),
     summary: first("DESC"),
+    description: first("DESC"),
     homepage: first("URL"),
     packager: first("PACKAGER"),
     installedBytes: /^\d{1,15}$/.test(size) ? Number(size) : undefined,
@@ -105,6 +99,7 @@ function fromFields(fields: ReadonlyMap<string, readonly string[]>): DescribedPa
     section: sectionOf(words("Groups")),
     groups: words("Groups"),
     summary: first("Description"),
+    description: first("Description"),
     homepage: first("URL"),
     packager: first("Packager"),
     installedBytes: bytesOf(first("Installed Size")),

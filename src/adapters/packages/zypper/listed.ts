@@ -1,5 +1,6 @@
 import { createOutputLines } from "../common/asking.ts";
-import { type DescribedRpm, describedOf } from "../common/rpm/described.ts";
+import type { Described } from "../common/catalog.ts";
+import { describedOf } from "../common/rpm/described.ts";
 import { parseElements } from "./output.ts";
 
 /** A package longer than this is wrong. */
@@ -47,7 +48,7 @@ function attributesOf(lines: readonly string[]): ReadonlyMap<string, readonly st
   return found;
 }
 
-function describedRow({ name, version, architecture, repository }: Row, lines: readonly string[]): DescribedRpm {
+function describedRow({ name, version, architecture, repository }: Row, lines: readonly string[]): Described {
   const attributes = attributesOf(lines);
   const first = (field: string): string => attributes.get(field)?.[0] ?? "";
   const all = (field: string): string => (attributes.get(field) ?? []).join("\n");
@@ -62,7 +63,7 @@ function describedRow({ name, version, architecture, repository }: Row, lines: r
 const isOffered = ({ status, repository }: Row): boolean => !isSystem(repository) && !/[iv].*l/.test(status);
 
 /** Reads `search --verbose` of everything, in pieces: the only form in which zypper tells all that the lists have. */
-export function createListReader(take: (found: DescribedRpm) => void) {
+export function createListReader(take: (found: Described) => void) {
   let row: Row | undefined;
   let lines: string[] = [];
   let length = 0;
@@ -105,7 +106,7 @@ function bytesOf(text: string): string {
 }
 
 /** Reads `info`: what zypper would install of each name. Values of several lines are further in. */
-export const parseInfo = (text: string): readonly DescribedRpm[] =>
+export const parseInfo = (text: string): readonly Described[] =>
   parseElements(text).flatMap((element) => {
     if (element.name !== "message" || !element.text.startsWith("Repository")) return [];
     const fields = new Map<string, string[]>();

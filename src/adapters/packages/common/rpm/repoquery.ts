@@ -1,7 +1,10 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { CommandOptions } from "#adapters/exec/index.ts";
-import type { RpmLists } from "./catalog.ts";
-import { type DescribedRpm, describedCount, describedOf, listsFormat } from "./described.ts";
-import { nevraOf } from "./names.ts";
+import { orUndefined } from "#kernel/errors.ts";
+import type { Described, Lists } from "../catalog.ts";
+import { describedCount, describedOf, listsFormat } from "./described.ts";
+import { isPackageName, nevraOf } from "./names.ts";
 import { orWithoutLists } from "./offers.ts";
 import { createMarks, createRecordReader, parseRecords } from "./records.ts";
 
@@ -15,14 +18,10 @@ export function createRepoqueryLists(host: {
   ) => Promise<string>;
   /** The word with which what is held is in the lists as well. */
   readonly withHeld: string;
-}): RpmLists {
+}): Lists {
   const { ask, withHeld } = host;
 
-  const listed = async (
-    name: string,
-    words: readonly string[],
-    signal: AbortSignal,
-  ): Promise<readonly DescribedRpm[]> => {
+  const listed = async (name: string, words: readonly string[], signal: AbortSignal): Promise<readonly Described[]> => {
     const marks = createMarks();
     const query = ["repoquery", `--queryformat=${listsFormat(marks)}`, "--available", ...words, "--", name];
     const text = await orWithoutLists(ask(query, signal), "");
@@ -47,4 +46,17 @@ export function createRepoqueryLists(host: {
       return { versions, candidates, described: (found) => records.get(nevraOf(found)) };
     },
   };
+}
+
+/** Names in files `*.conf` of folders, one a line. */
+export async function namesInFolders(folders: readonly string[]): Promise<readonly string[]> {
+  const paths = await Promise.all(
+    folders.map(async (folder) =>
+      ((await orUndefined(readdir(folder))) ?? [])
+        .filter((name) => name.endsWith(".conf"))
+        .map((name) => join(folder, name)),
+    ),
+  );
+  const texts = await Promise.all(paths.flat().map((path) => orUndefined(readFile(path, "utf8"))));
+  return texts.flatMap((text) => (text ?? "").split("\n").map((line) => line.trim())).filter(isPackageName);
 }

@@ -1,28 +1,43 @@
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
-import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageCatalog, PackageDetails } from "#domain/ports/package-catalog.ts";
+import { machine } from "node:os";
+import type { FoundPackage, PackageCatalog, PackageDetails, RequiringPackage } from "#domain/ports/package-catalog.ts";
 import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
-import { orUndefined } from "#kernel/errors.ts";
-import type { Argv, Asks } from "../ports.ts";
-import { copyOf, createRecordStore, type RecordStore } from "../record-store.ts";
-import { missingLog } from "../rotated-logs.ts";
-import { createSearch, toText } from "../search.ts";
-import { byPreference, type DescribedRpm, isNative } from "./described.ts";
-import { comparePackageVersions, isPackageName, nevraOf, type Wanted, wantedOf } from "./names.ts";
-import { createPresent } from "./present.ts";
+import type { Asks } from "./ports.ts";
+import { copyOf, createRecordStore, type RecordStore } from "./record-store.ts";
+import { missingLog } from "./rotated-logs.ts";
+import { comparePackageVersions, nevraOf, type Wanted, wantedOf } from "./rpm/names.ts";
+import { createSearch, toText } from "./search.ts";
+
+/** What a manager or its lists say of a package. */
+export interface Described extends FoundPackage {
+  /** Where it can be had; empty for one that is installed. */
+  readonly repository: string;
+  readonly packager: string;
+  readonly homepage: string;
+  readonly depends: readonly string[];
+  readonly provides: readonly string[];
+  readonly description: string;
+}
+
+/** The host's own architecture, in the words of rpm and pacman. */
+const native = machine();
+export const isNative = ({ architecture }: Pick<PackageVersion, "architecture">): boolean =>
+  [native, "noarch", "any"].includes(architecture);
+
+/** The host's own architecture before others, then the newest version. Negative where the first comes first. */
+export const byPreference = (one: PackageVersion, other: PackageVersion): number =>
+  Number(isNative(other)) - Number(isNative(one)) || comparePackageVersions(other.version, one.version);
 
 /** Sonames and the like are for programs to find, and would be most of what is kept. */
 const isForPeople = (capability: string): boolean => !/\.so[.(]/.test(capability) && !capability.startsWith("config(");
 
 /** Collects the candidate of each name. */
-export function createCollector() {
+export function createCollector({ isPackageName, provided }: Pick<CatalogHost, "isPackageName" | "provided">) {
   const store = createRecordStore();
   const taken = new Map<string, PackageVersion & { readonly at: number; readonly isInstalled: boolean }>();
   return {
-    take: (found: DescribedRpm): void => {
+    take: (found: Described): void => {
       const { name, version, architecture, description, provides } = found;
-      if (!isPackageName(name) || name === "gpg-pubkey") return;
+      if (!isPackageName(name)) return;
       const isInstalled = found.repository === "";
       const other = taken.get(name);
       const order = other === undefined ? -1 : byPreference(found, other);
@@ -31,8 +46,8 @@ export function createCollector() {
       if (other !== undefined) store.drop(other.at);
       const kept = { name: copyOf(name), version: copyOf(version), architecture: copyOf(architecture) };
       taken.set(kept.name, { ...kept, at: store.count(), isInstalled });
-      const capabilities = provides.map((each) => each.split(" ", 1)[0] ?? "").filter(isForPeople);
-      store.add(name, toText(found), [name, ...capabilities, found.summary, description].join("\n"));
+      const sought = new Set([name, ...provides.map(provided).filter(isForPeople), found.summary, description]);
+      store.add(name, toText(found), [...sought].join("\n"));
     },
     finish(): RecordStore {
       store.trim();
@@ -44,64 +59,71 @@ export function createCollector() {
 const buildMs = 120_000;
 
 /** A version that can be had. */
-export type ListedRpm = PackageVersion & Pick<DescribedRpm, "repository">;
+export type ListedVersion = PackageVersion & Pick<Described, "repository">;
 
 /** What the lists have of one name; nothing where there are none. */
 export interface ListedName {
   /** All versions, those that are held as well. */
-  readonly versions: readonly ListedRpm[];
+  readonly versions: readonly ListedVersion[];
   /** Of these, the ones that may be installed. */
   readonly candidates: readonly PackageVersion[];
   /** Undefined where the lists say no more of it. */
-  readonly described: (found: PackageVersion) => DescribedRpm | undefined;
+  readonly described: (found: PackageVersion) => Described | undefined;
 }
 
 /** The lists of packages on the disk. */
-export interface RpmLists {
+export interface Lists {
   /** Tells of the candidate of each name, and may tell of more. @throws NoLists. */
-  readonly each: (take: (found: DescribedRpm) => void, signal: AbortSignal) => Promise<void>;
+  readonly each: (take: (found: Described) => void, signal: AbortSignal) => Promise<void>;
   readonly named: (name: string, signal: AbortSignal) => Promise<ListedName>;
 }
 
-export interface RpmCatalogHost {
-  readonly exec: Exec;
-  readonly rpm: Argv;
+/** What there is to know of those that are installed. */
+export interface Present {
+  readonly each: Lists["each"];
+  /** Exactly one of them. */
+  readonly described: (found: PackageVersion, signal: AbortSignal) => Promise<Described | undefined>;
+  readonly requiring: (found: PackageVersion, signal: AbortSignal) => Promise<readonly RequiringPackage[]>;
+  readonly files: (found: PackageVersion, signal: AbortSignal) => Promise<readonly string[]>;
+}
+
+export interface CatalogHost {
+  readonly isPackageName: (text: string) => boolean;
+  /** The name in what a package provides. */
+  readonly provided: (text: string) => string;
+  /** Whether one that was asked for with this architecture is meant. */
+  readonly isOf: (found: PackageVersion, architecture: string) => boolean;
   readonly installed: Asks<readonly InstalledPackage[]>;
   /** Changes when the lists, the settings or what is installed do. */
   readonly mark: () => Promise<string>;
-  readonly lists: RpmLists;
-  /** Names of packages that are never removed. */
-  readonly protectedNames: () => Promise<ReadonlySet<string>>;
+  readonly present: Present;
+  readonly lists: Lists;
+  /** Whether a package is never removed. */
+  readonly isProtected: (name: string, signal: AbortSignal) => Promise<boolean>;
   readonly history: PackageCatalog["history"];
   /** The file that it is read from. */
   readonly historyLog: string;
 }
 
-/** Names in files `*.conf` of folders, one a line. */
-export async function namesInFolders(folders: readonly string[]): Promise<readonly string[]> {
-  const paths = await Promise.all(
-    folders.map(async (folder) =>
-      ((await orUndefined(readdir(folder))) ?? [])
-        .filter((name) => name.endsWith(".conf"))
-        .map((name) => join(folder, name)),
-    ),
-  );
-  const texts = await Promise.all(paths.flat().map((path) => orUndefined(readFile(path, "utf8"))));
-  return texts.flatMap((text) => (text ?? "").split("\n").map((line) => line.trim())).filter(isPackageName);
-}
-
 /** Of packages of one name those of the architecture that is meant, the newest first. */
-function chosen<T extends PackageVersion>(all: readonly T[], { name, architecture }: Wanted): readonly T[] {
+function chosen<T extends PackageVersion>(
+  all: readonly T[],
+  { name, architecture }: Wanted,
+  isOf: CatalogHost["isOf"],
+): readonly T[] {
   const named = all.filter((each) => each.name === name).toSorted(byPreference);
   const [first] = named;
   const isMeant = (each: T): boolean => {
-    if (architecture !== undefined) return each.architecture === architecture;
+    if (architecture !== undefined) return isOf(each, architecture);
     return first !== undefined && (isNative(first) ? isNative(each) : each.architecture === first.architecture);
   };
   return named.filter(isMeant);
 }
 
-function versionsOf(listed: readonly ListedRpm[], installed: readonly PackageVersion[]): PackageDetails["versions"] {
+function versionsOf(
+  listed: readonly ListedVersion[],
+  installed: readonly PackageVersion[],
+): PackageDetails["versions"] {
   const all = new Set([...listed, ...installed].map(({ version }) => version));
   return [...all]
     .sort((one, other) => comparePackageVersions(other, one))
@@ -115,28 +137,27 @@ function versionsOf(listed: readonly ListedRpm[], installed: readonly PackageVer
 }
 
 function detailsOf(
-  record: DescribedRpm,
+  record: Described,
   rest: Pick<PackageDetails, "installed" | "candidate" | "versions" | "isEssential">,
 ): PackageDetails {
   const { name, architecture, section, summary, installedBytes, downloadBytes, homepage, description } = record;
-  const { packager: maintainer, requires: depends, provides } = record;
+  const { packager: maintainer, depends, provides } = record;
   const told = { name, architecture, section, summary, installedBytes, downloadBytes, homepage, description };
   return { ...told, maintainer, depends, provides, priority: "", ...rest };
 }
 
-/** What is known of rpm's packages: rpm is asked of those that are installed, and the manager of the lists on the disk. */
-export function createRpmCatalog(host: RpmCatalogHost): PackageCatalog {
-  const { lists } = host;
-  const present = createPresent(host);
+/** What is known of packages, by those that are installed and the lists on the disk. */
+export function createCatalog(host: CatalogHost): PackageCatalog {
+  const { lists, present, isOf } = host;
 
   const installedOf = async (wanted: string, signal: AbortSignal): Promise<readonly InstalledPackage[]> => {
-    const found = wantedOf(wanted);
-    return found === undefined ? [] : chosen(await host.installed(signal), found);
+    const found = wantedOf(wanted, host.isPackageName);
+    return found === undefined ? [] : chosen(await host.installed(signal), found, isOf);
   };
 
   const build = async (): Promise<RecordStore> => {
     const signal = AbortSignal.timeout(buildMs);
-    const collector = createCollector();
+    const collector = createCollector(host);
     await present.each(collector.take, signal);
     await lists.each(collector.take, signal);
     return collector.finish();
@@ -146,7 +167,7 @@ export function createRpmCatalog(host: RpmCatalogHost): PackageCatalog {
     search: createSearch({ build, mark: host.mark }),
 
     async show(text, signal) {
-      const wanted = wantedOf(text);
+      const wanted = wantedOf(text, host.isPackageName);
       if (wanted === undefined) return undefined;
       const [installed, listed] = [await installedOf(text, signal), await lists.named(wanted.name, signal)];
       const [newest] = installed;
@@ -154,12 +175,12 @@ export function createRpmCatalog(host: RpmCatalogHost): PackageCatalog {
         ...wanted,
         architecture: wanted.architecture ?? (newest && !isNative(newest) ? newest.architecture : undefined),
       };
-      const known = chosen(listed.versions, meant);
-      const [candidate] = [...chosen(listed.candidates, meant), ...installed].toSorted(byPreference);
+      const known = chosen(listed.versions, meant, isOf);
+      const [candidate] = [...chosen(listed.candidates, meant, isOf), ...installed].toSorted(byPreference);
       const shown = candidate ?? known[0];
       if (shown === undefined) return undefined;
       const told = listed.described(shown);
-      // Lists that do not say how much there is to download say less than rpm.
+      // Lists that do not say how much there is to download say less than what is installed.
       const isBetter = told?.downloadBytes === undefined && installed.some((each) => nevraOf(each) === nevraOf(shown));
       const record = isBetter ? await present.described(shown, signal) : told;
       if (record === undefined) return undefined;
@@ -172,7 +193,7 @@ export function createRpmCatalog(host: RpmCatalogHost): PackageCatalog {
         },
         candidate: candidate?.version,
         versions: versionsOf(known, installed),
-        isEssential: (await host.protectedNames()).has(record.name),
+        isEssential: await host.isProtected(record.name, signal),
       });
     },
 
@@ -183,7 +204,7 @@ export function createRpmCatalog(host: RpmCatalogHost): PackageCatalog {
 
     async filesOf(text, signal) {
       const [found] = await installedOf(text, signal);
-      return found && (await present.capabilities(found, signal)).files;
+      return found && present.files(found, signal);
     },
 
     history: host.history,
