@@ -55,10 +55,42 @@ export function createOutputLines(onLine: (line: string) => void) {
   };
 }
 
+/** Fields as programs show them, `Name : value`, with more lines of a value below it, further in. */
+export function parseShownFields(lines: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const fields = new Map<string, string[]>();
+  let values: string[] | undefined;
+  for (const line of lines) {
+    const [, name, value = ""] = /^(\S[^:]*?) *: ?(.*)$/.exec(line) ?? [];
+    if (name === undefined) values?.push(line);
+    else {
+      values = [value];
+      fields.set(name, values);
+    }
+  }
+  return fields;
+}
+
 export function joinFailures(failures: readonly string[], most = 3): string {
   const more = failures.length > most ? [`and ${failures.length - most} more scripts`] : [];
   return [...failures.slice(0, most), ...more].join("; ");
 }
+
+/** A script of a package that failed, and the last that it said. */
+export interface ScriptError {
+  readonly name: string;
+  /** Which of them, where that is told. */
+  readonly script?: string;
+  readonly said: string | undefined;
+}
+
+const describeScript = ({ name, script, said }: ScriptError): string =>
+  `${name}: its ${script === undefined ? "" : `${script} `}script failed${said === undefined ? "" : ` (${said})`}`;
+
+/** Says which scripts failed in an output; empty where none did. */
+export const scriptFailuresBy =
+  (parse: (text: string) => readonly ScriptError[]) =>
+  (text: string): string =>
+    joinFailures(parse(text).map(describeScript));
 
 export async function orObstacle(plan: MissingPlan, work: () => Promise<MissingPlan>): Promise<MissingPlan> {
   try {

@@ -1,13 +1,13 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { PackageFiles, PackageVersion } from "#domain/ports/packages.ts";
-import { createPackageFiles, type Missing } from "../common/package-files.ts";
+import { createPackageFiles, type Missing, marksFor } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
 import { comparePackageVersions, nameAndArchitecture, nevraOf } from "../common/rpm/names.ts";
 import { orWithoutLists } from "../common/rpm/offers.ts";
 import { cachedIn, rpmFiles } from "../common/rpm/package-files.ts";
 import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
-import { checked, isExactly, marksFor } from "../common/rpm/table.ts";
+import { checked, isExactly } from "../common/rpm/table.ts";
 import { asResult } from "../common/transactions.ts";
 import { type Dnf5, toInstalled, withoutHolds, withoutRepositories } from "./host.ts";
 import { failureReason, scriptFailures } from "./output.ts";

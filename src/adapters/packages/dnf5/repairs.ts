@@ -1,5 +1,5 @@
 import type { PackageVersion } from "#domain/ports/packages.ts";
-import type { PlainChange } from "../common/changes.ts";
+import { type PlainChange, removalOf } from "../common/changes.ts";
 import type { OnLine, Repairs } from "../common/ports.ts";
 import { type Findings, leftovers, toFindings } from "../common/rpm/findings.ts";
 import { createMissing } from "../common/rpm/missing.ts";
@@ -35,10 +35,7 @@ export function restOf(found: Findings, older: readonly PackageVersion[]): reado
     const from = older.find((other) => nameAndArchitecture(other) === nameAndArchitecture(each));
     return { name, architecture, from: from?.version ?? null, to: version };
   });
-  const removals = found.remaining.map(({ name, architecture, version }): PlainChange => {
-    return { name, architecture, from: version, to: null };
-  });
-  return [...leftovers(found), ...coming, ...removals];
+  return [...leftovers(found), ...coming, ...found.remaining.map(removalOf)];
 }
 
 /** Dnf5 writes down at the end who asked for a package. What a transaction brought that was killed before, nobody did then. */

@@ -2,18 +2,17 @@ import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { PackageCatalog, RequiringPackage } from "#domain/ports/package-catalog.ts";
-import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
+import { type InstalledPackage, isSameVersion, type PackageVersion } from "#domain/ports/packages.ts";
 import { createCatalog, isNative, type Lists, type Present } from "../common/catalog.ts";
 import { readRotated } from "../common/rotated-logs.ts";
 import { createPattern, nevraOf } from "../common/rpm/names.ts";
 import { cannotAsk, type Pacman, toInstalled } from "./host.ts";
 import { currentLists, listsMark } from "./lists.ts";
 import { parseLog } from "./log.ts";
-import { createInfoReader, type DescribedPackage, isPackageName, parseFiles, parseInstalled } from "./records.ts";
+import { createInfoReader, type DescribedPackage, isPackageName, parseFiles } from "./records.ts";
 import { isMeant } from "./simulation.ts";
 
 const markMs = 120_000;
-const atOnce = 64;
 
 type Entry = Pick<InstalledPackage, "name" | "version">;
 
@@ -31,36 +30,20 @@ function relationTo(own: DescribedPackage, other: DescribedPackage): RequiringPa
   return other.optional.some((each) => isFor(each.split(":", 1)[0] ?? "")) ? "recommends" : undefined;
 }
 
-/** The database of what is installed, by its entries. */
 function createPresent({ places, database }: Pacman): Present {
-  const entryFile = ({ name, version }: Entry, file: string) =>
-    readTextOrEmpty(join(places.databases, "local", `${name}-${version}`, file));
-  const described = async (entry: Entry) => parseInstalled(await entryFile(entry, "desc"));
-
-  const each = async (take: (found: DescribedPackage) => void, signal: AbortSignal): Promise<void> => {
-    const { packages } = await database(signal);
-    for (let at = 0; at < packages.length; at += atOnce) {
-      signal.throwIfAborted();
-      for (const found of await Promise.all(packages.slice(at, at + atOnce).map(described)))
-        if (found !== undefined) take(found);
-    }
-  };
-
   return {
-    each,
-    described,
-    files: async (found) => parseFiles(await entryFile(found, "files")),
+    each: async (take, signal) => (await database(signal)).packages.forEach(take),
+    described: async (wanted, signal) => (await database(signal)).packages.find((each) => isSameVersion(each, wanted)),
+    files: async ({ name, version }) =>
+      parseFiles(await readTextOrEmpty(join(places.databases, "local", `${name}-${version}`, "files"))),
 
     async requiring(wanted, signal) {
-      const own = await described(wanted);
-      if (own === undefined) return [];
-      const found: RequiringPackage[] = [];
-      const take = (other: DescribedPackage): void => {
-        const relation = other.name === own.name ? undefined : relationTo(own, other);
-        if (relation !== undefined) found.push({ name: other.name, relation, isAlternative: false });
-      };
-      await each(take, signal);
-      return found.sort((one, other) => (one.name < other.name ? -1 : 1));
+      const { packages } = await database(signal);
+      const own = packages.find((each) => isSameVersion(each, wanted));
+      return packages.flatMap((other): readonly RequiringPackage[] => {
+        const relation = own === undefined || other.name === own.name ? undefined : relationTo(own, other);
+        return relation === undefined ? [] : [{ name: other.name, relation, isAlternative: false }];
+      });
     },
   };
 }
@@ -128,7 +111,7 @@ export function createPacmanCatalog(pacman: Pacman): PackageCatalog {
     present: createPresent(pacman),
     lists: createLists(pacman),
     isProtected: async (name, signal) =>
-      ((await settings(["HoldPkg"], signal))[0] ?? []).some((pattern) => createPattern(pattern)(name)),
+      (await settings("HoldPkg", signal)).some((pattern) => createPattern(pattern)(name)),
     async *history(signal) {
       const architectures = new Map((await installed(signal)).map(({ name, architecture }) => [name, architecture]));
       const architectureOf = (name: string): string => architectures.get(name) ?? "";

@@ -9,7 +9,7 @@ import {
   type TransactionPlan,
   UpdateRefused,
 } from "#domain/ports/packages.ts";
-import { demandNames } from "../common/changes.ts";
+import { demandNames, removalOf } from "../common/changes.ts";
 import { createPattern } from "../common/rpm/names.ts";
 import type { Pacman, PacmanDatabase } from "./host.ts";
 import { hasHostLists } from "./lists.ts";
@@ -89,9 +89,7 @@ async function planRemoval(pacman: Pacman, names: readonly string[], signal: Abo
   const rows = await rehearse(pacman, pacman.places.databases, ["-R", "--cascade", "--", ...new Set(names)], signal);
   const gone = new Set(rows.map(({ name }) => name));
   const removed = state.packages.filter(({ name }) => gone.has(name));
-  const changes = removed.map(({ name, architecture, version }): PackageChange => {
-    return { name, architecture, from: version, to: null, isSecurity: false };
-  });
+  const changes = removed.map((each): PackageChange => ({ ...removalOf(each), isSecurity: false }));
   demandUnheld(changes, state);
   const diskBytes = -removed.reduce((sum, { installedBytes }) => sum + (installedBytes ?? 0), 0);
   return { plan: { changes, downloadBytes: 0, diskBytes }, rows };
@@ -101,10 +99,15 @@ async function planRemoval(pacman: Pacman, names: readonly string[], signal: Abo
 export type RequestedChange = Pick<ChangeRequest, "change" | "names">;
 
 /** Plans that packages come or go. */
-export const planChange = (pacman: Pacman, request: RequestedChange, signal: AbortSignal): Promise<PlannedChange> =>
-  request.change === "install"
-    ? planInstall(pacman, request.names, signal)
-    : planRemoval(pacman, request.names, signal);
+export async function planChange(
+  pacman: Pacman,
+  request: RequestedChange,
+  signal: AbortSignal,
+): Promise<PlannedChange> {
+  if (request.change === "install") return planInstall(pacman, request.names, signal);
+  const { plan, rows } = await planRemoval(pacman, request.names, signal);
+  return { plan: request.change === "purge" ? { ...plan, isPurge: true } : plan, rows };
+}
 
 /** What a plan was made for, unless that was an update. */
 export function requestOf({ changes, isPurge }: TransactionPlan): RequestedChange | undefined {
@@ -114,32 +117,19 @@ export function requestOf({ changes, isPurge }: TransactionPlan): RequestedChang
   return { change: isPurge ? "purge" : "remove", names: changes.map(({ name }) => name) };
 }
 
-export const createPlanChange =
-  (pacman: Pacman): NonNullable<PackageManager["planChange"]> =>
-  async (request, signal) => {
-    const { plan } = await planChange(pacman, request, signal);
-    return request.change === "purge" ? { ...plan, isPurge: true } : plan;
-  };
-
-/** Without these a host starts no more, or cannot be helped with packages. */
-const vital: readonly (readonly [name: string, reason: string])[] = [
-  ["pacman", "it is the package manager"],
-  ["systemd", "the host starts with it"],
-  ["systemd-sysvcompat", "the host starts with it"],
-];
-
 /** @param running the release of the kernel that runs. */
 export const createUnremovable =
   ({ settings, database, root }: Pacman, running = release()): NonNullable<PackageManager["unremovable"]> =>
   async (signal) => {
-    const [held = []] = await settings(["HoldPkg"], signal);
-    const isKept = held.map(createPattern);
+    const isKept = (await settings("HoldPkg", signal)).map(createPattern);
     const kept = (await database(signal)).packages.filter(({ name }) => isKept.some((matches) => matches(name)));
     // Packages of kernels leave their name beside the modules.
     const kernel = (await readTextOrEmpty(join(root, "usr/lib/modules", running, "pkgbase"))).trim();
     return new Map([
       ...kept.map(({ name }) => [name, "pacman's settings hold it (HoldPkg)"] as const),
       ...(kernel === "" ? [] : [[kernel, "its kernel runs"] as const]),
-      ...vital,
+      // Without these a host starts no more, or cannot be helped with packages.
+      ...["systemd", "systemd-sysvcompat"].map((name) => [name, "the host starts with it"] as const),
+      ["pacman", "it is the package manager"],
     ]);
   };

@@ -9,7 +9,7 @@ import {
 import { demandSame } from "../common/changes.ts";
 import { asResult, longestMs, unitFor } from "../common/transactions.ts";
 import { type RequestedChange, requestOf } from "./change.ts";
-import { changing, type Pacman, type PacmanDatabase } from "./host.ts";
+import { changing, type Pacman } from "./host.ts";
 import { adoptLists, currentLists, prepareLists } from "./lists.ts";
 import { parseStep, scriptAndHookFailures } from "./output.ts";
 import type { PlannedChange, PrintedRow } from "./simulation.ts";
@@ -55,7 +55,7 @@ export const targetsOf = (rows: readonly PrintedRow[], { changes }: TransactionP
 };
 
 type Committing = Pick<Pacman, "database" | "hostTransact" | "listsTransact" | "places"> & {
-  readonly fullUpdate: (databases: string, database: PacmanDatabase, signal: AbortSignal) => Promise<PlannedChange>;
+  readonly fullUpdate: (databases: string, signal: AbortSignal) => Promise<PlannedChange>;
   readonly planChange: (request: RequestedChange, signal: AbortSignal) => Promise<PlannedChange>;
 };
 
@@ -70,7 +70,7 @@ async function updating(pacman: Committing, plan: TransactionPlan, signal: Abort
   let giveBack: (() => Promise<void>) | undefined;
 
   const demandPlanned = async (from = databases): Promise<readonly string[]> => {
-    const { plan: now, rows } = await fullUpdate(from, await database(signal), signal);
+    const { plan: now, rows } = await fullUpdate(from, signal);
     demandSame(now.changes, plan.changes);
     return targetsOf(rows, plan);
   };

@@ -3,19 +3,18 @@ import { createQuestions } from "../common/manager.ts";
 import type { Backend, ManagerPorts } from "../common/ports.ts";
 import { orLocked, settle, unitFor } from "../common/transactions.ts";
 import { createPacmanCatalog } from "./catalog.ts";
-import { createPlanChange, createUnremovable, planChange } from "./change.ts";
+import { createUnremovable, planChange } from "./change.ts";
 import { createCommit, telling } from "./commit.ts";
 import { openPacman, toInstalled } from "./host.ts";
 import { currentLists, refresh } from "./lists.ts";
 import { createPacmanPackageFiles } from "./package-files.ts";
 import { createSimulate, fullUpdate } from "./simulation.ts";
-import { createFindings, createOffers, createRepairs } from "./states.ts";
+import { createFindings, createRepairs, createUpdates } from "./states.ts";
 
 /** Its packages fit together only as a whole: an update is of all, and refreshed lists stay apart until then. */
 function createPacman(ports: ManagerPorts): PackageManager {
   const pacman = openPacman(ports);
   const { database, places } = pacman;
-  const offers = createOffers(pacman);
   const findings = createFindings(pacman);
 
   return {
@@ -39,17 +38,12 @@ function createPacman(ports: ManagerPorts): PackageManager {
     security: () => Promise.resolve(undefined),
     refreshedAt: async () => (await currentLists(places))?.at,
 
-    async updates(signal) {
-      const { updates, database: state, lists } = await offers(signal);
-      const held = state.packages.filter(state.isHeld).map(({ name }) => name);
-      return { updates, held, listsAt: lists?.at ?? null };
-    },
-
+    updates: createUpdates(pacman),
     release: () => Promise.resolve(undefined),
     refresh: (progress, signal) => orLocked(() => refresh(pacman, telling(progress, 0), signal)),
     ...createRepairs(findings),
-    simulate: createSimulate(pacman, offers),
-    planChange: createPlanChange(pacman),
+    simulate: createSimulate(pacman),
+    planChange: async (request, signal) => (await planChange(pacman, request, signal)).plan,
     unremovable: createUnremovable(pacman),
     commit: createCommit({
       ...pacman,

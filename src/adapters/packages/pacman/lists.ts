@@ -123,10 +123,8 @@ async function keepLists(databases: string, kept: string): Promise<() => Promise
 }
 
 /** Gives the host the service's own lists. @returns undoes it, unless somebody has refreshed them since. */
-export async function adoptLists({
-  lists,
-  databases,
-}: Pick<PacmanPlaces, "lists" | "databases">): Promise<() => Promise<void>> {
+export async function adoptLists(places: Pick<PacmanPlaces, "lists" | "databases">): Promise<() => Promise<void>> {
+  const { lists, databases } = places;
   const giveBack = await keepLists(databases, join(lists, "previous"));
   await copyLists(lists, databases);
   const given = markOf(await filesIn(databases));

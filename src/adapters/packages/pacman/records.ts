@@ -1,4 +1,4 @@
-import { createOutputLines } from "../common/asking.ts";
+import { createOutputLines, parseShownFields } from "../common/asking.ts";
 import type { Described } from "../common/catalog.ts";
 
 /** What pacman says of a package, installed or in a list. */
@@ -10,11 +10,9 @@ export interface DescribedPackage extends Described {
   readonly conflicts: readonly string[];
 }
 
-/** What is remembered of an installed package. */
-export type InstalledRecord = Pick<
-  DescribedPackage,
-  "name" | "version" | "architecture" | "installedBytes" | "groups"
-> & { readonly isManual: boolean };
+export interface InstalledRecord extends DescribedPackage {
+  readonly isManual: boolean;
+}
 
 /** What pacman takes for a name; nothing else is passed on. */
 export const isPackageName = (name: string): boolean => /^[A-Za-z0-9@_+][A-Za-z0-9@._+-]*$/.test(name);
@@ -43,7 +41,7 @@ export function parseFields(text: string): ReadonlyMap<string, readonly string[]
 const sectionOf = (groups: readonly string[]): string => groups.join(", ");
 
 /** Reads the file `desc` of an installed package. */
-export function parseInstalled(text: string): (DescribedPackage & InstalledRecord) | undefined {
+export function parseInstalled(text: string): InstalledRecord | undefined {
   const fields = parseFields(text);
   const all = (field: string): readonly string[] => fields.get(field) ?? [];
   const first = (field: string): string => all(field)[0] ?? "";
@@ -85,7 +83,8 @@ function bytesOf(text: string): number | undefined {
 }
 
 function fromFields(fields: ReadonlyMap<string, readonly string[]>): DescribedPackage | undefined {
-  const lines = (name: string): readonly string[] => (fields.get(name) ?? []).filter((each) => each !== "None");
+  const lines = (name: string): readonly string[] =>
+    (fields.get(name) ?? []).map((line) => line.trim()).filter((each) => each !== "None");
   const first = (name: string): string => lines(name)[0] ?? "";
   // On a terminal they are wrapped.
   const words = (name: string): readonly string[] =>
@@ -115,28 +114,17 @@ function fromFields(fields: ReadonlyMap<string, readonly string[]>): DescribedPa
 /** More lines than this are of no package. */
 const mostLines = 10_000;
 
-/** Reads `pacman -Si` in pieces. Packages are parted by empty lines, and values of several lines are further in. */
+/** Reads `pacman -Si` in pieces, in which packages are parted by empty lines. */
 export function createInfoReader(take: (found: DescribedPackage) => void) {
-  let fields = new Map<string, string[]>();
-  let values: string[] | undefined;
-  let count = 0;
+  let lines: string[] = [];
   const finish = (): void => {
-    const found = fromFields(fields);
-    fields = new Map();
-    values = undefined;
-    count = 0;
+    const found = fromFields(parseShownFields(lines));
+    lines = [];
     if (found !== undefined) take(found);
   };
   const reader = createOutputLines((line) => {
-    if (line === "") return finish();
-    count += 1;
-    if (count > mostLines) return;
-    const [, name, value = ""] = /^(\S[^:]*?) *: ?(.*)$/.exec(line) ?? [];
-    if (name === undefined) values?.push(line.trim());
-    else {
-      values = [value.trim()];
-      fields.set(name, values);
-    }
+    if (line === "") finish();
+    else if (lines.length < mostLines) lines.push(line);
   });
   return {
     take: reader.take,
@@ -157,14 +145,8 @@ export function parseDescribed(text: string): readonly DescribedPackage[] {
   return found;
 }
 
-export interface OfferedUpdate {
-  readonly name: string;
-  readonly from: string;
-  readonly to: string;
-  readonly isHeld: boolean;
-}
-
-export const parseOffered = (text: string): readonly OfferedUpdate[] =>
+/** Reads `pacman -Qu`. */
+export const parseOffered = (text: string) =>
   text.split("\n").flatMap((line) => {
     const [, name, from, to, ignored] = /^(\S+) (\S+) -> (\S+)( \[ignored\])?$/.exec(line) ?? [];
     if (name === undefined || from === undefined || to === undefined) return [];

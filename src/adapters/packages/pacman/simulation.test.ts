@@ -2,12 +2,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { demandSame } from "../common/changes.ts";
 import { targetsOf } from "./commit.ts";
-import { parseSettings } from "./host.ts";
-import { type InstalledRecord, parseDescribed } from "./records.ts";
+import { type InstalledRecord, parseDescribed, parseInstalled } from "./records.ts";
 import { isMeant, parsePrinted, planFrom } from "./simulation.ts";
 
 const installed = (name: string, version: string): InstalledRecord => {
-  return { name, version, architecture: "any", isManual: true, installedBytes: 1000, groups: [] };
+  const text = `%NAME%\n${name}\n\n%VERSION%\n${version}\n\n%SIZE%\n1000\n`;
+  return parseInstalled(text) as InstalledRecord;
 };
 
 const details = [
@@ -53,13 +53,6 @@ describe("what pacman prints", () => {
         conflicts: ["replaced"],
       },
       { name: "app", version: "2.0-1", architecture: "any", installedBytes: 2_097_152, replaces: [], conflicts: [] },
-    ]);
-  });
-
-  it("has settings with several values", () => {
-    expect([...parseSettings("IgnorePkg = foo\nIgnorePkg = ste*\nIgnoreGroup = base\n")]).toEqual([
-      ["IgnorePkg", ["foo", "ste*"]],
-      ["IgnoreGroup", ["base"]],
     ]);
   });
 });

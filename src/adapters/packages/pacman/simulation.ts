@@ -5,13 +5,12 @@ import {
   type TransactionPlan,
   UpdateRefused,
 } from "#domain/ports/packages.ts";
-import { demandNames } from "../common/changes.ts";
-import type { Asks } from "../common/ports.ts";
+import { demandNames, removalOf } from "../common/changes.ts";
 import { comparePackageVersions } from "../common/rpm/names.ts";
 import type { Pacman, PacmanDatabase } from "./host.ts";
+import { currentLists } from "./lists.ts";
 import { failureReason } from "./output.ts";
 import { type DescribedPackage, type InstalledRecord, isPackageName, parseDescribed } from "./records.ts";
-import type { Offers } from "./states.ts";
 
 const printFormat = "%r\t%n\t%v\t%s";
 
@@ -66,9 +65,9 @@ export function planFrom(
     const architecture = found?.architecture ?? before?.architecture ?? "any";
     return { name, architecture, from: before?.version ?? null, to: version, isSecurity: false };
   });
-  const removals = [...gone].map(({ name, architecture, version, installedBytes }): PackageChange => {
-    diskBytes -= installedBytes ?? 0;
-    return { name, architecture, from: version, to: null, isSecurity: false };
+  const removals = [...gone].map((each): PackageChange => {
+    diskBytes -= each.installedBytes ?? 0;
+    return { ...removalOf(each), isSecurity: false };
   });
   return {
     changes: [...changes, ...removals],
@@ -89,8 +88,6 @@ export async function rehearse(
   if (exitCode !== 0) throw new UpdateRefused(failureReason(`${stdout}\n${stderr}`, exitCode));
   return parsePrinted(stdout);
 }
-
-const namesAtOnce = 500;
 
 /** A plan, and from where what comes is installed. */
 export interface PlannedChange {
@@ -113,20 +110,12 @@ export async function fetchDetails(
   rows: readonly PrintedRow[],
   signal: AbortSignal,
 ): Promise<readonly DescribedPackage[]> {
-  const details: DescribedPackage[] = [];
-  for (let at = 0; at < rows.length; at += namesAtOnce) {
-    const names = rows.slice(at, at + namesAtOnce).map(({ repository, name }) => `${repository}/${name}`);
-    details.push(...parseDescribed(await ask(databases, ["-Si", "--", ...names], signal)));
-  }
-  return details;
+  const names = rows.map(({ repository, name }) => `${repository}/${name}`);
+  return names.length === 0 ? [] : parseDescribed(await ask(databases, ["-Si", "--", ...names], signal));
 }
 
-export async function fullUpdate(
-  pacman: Pacman,
-  databases: string,
-  database: PacmanDatabase,
-  signal: AbortSignal,
-): Promise<PlannedChange> {
+export async function fullUpdate(pacman: Pacman, databases: string, signal: AbortSignal): Promise<PlannedChange> {
+  const database = await pacman.database(signal);
   const rows = await rehearse(pacman, databases, ["-Su"], signal);
   const plan = planFrom(rows, await fetchDetails(pacman, databases, rows, signal), database.packages);
   demandUnheld(plan.changes, database);
@@ -151,13 +140,13 @@ function demandNoRemoval(changes: readonly PackageChange[]): void {
     );
 }
 
-export function createSimulate(pacman: Pacman, offers: Asks<Offers>): PackageManager["simulate"] {
+export function createSimulate(pacman: Pacman): PackageManager["simulate"] {
   return async ({ type, isSecurityOnly, names }, signal) => {
     if (isSecurityOnly) throw new UpdateRefused("pacman does not distinguish security updates from others");
-    const { database, lists } = await offers(signal);
+    const lists = await currentLists(pacman.places);
     if (lists === undefined) throw new UpdateRefused("there are no package lists: they have to be refreshed first");
-    if (names !== undefined) demandNames(names, database, isPackageName);
-    const { plan } = await fullUpdate(pacman, lists.databases, database, signal);
+    if (names !== undefined) demandNames(names, await pacman.database(signal), isPackageName);
+    const { plan } = await fullUpdate(pacman, lists.databases, signal);
     if (names !== undefined) {
       if (!plan.changes.some(({ name }) => names.includes(name))) return noChanges;
       demandAll(plan.changes, names);

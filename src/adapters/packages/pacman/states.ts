@@ -1,5 +1,5 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageChange } from "#domain/ports/packages.ts";
+import type { PackageChange, PackageManager } from "#domain/ports/packages.ts";
 import { ManagerRefuses } from "../common/asking.ts";
 import { describeFaults, type FoundFaults } from "../common/manager.ts";
 import { rememberByMark } from "../common/marks.ts";
@@ -24,7 +24,12 @@ export function createFindings({ tryAsking, database, isLockLeft, places }: Pacm
     const { partial, mark } = await database(signal);
     const isInterrupted = await isLockLeft();
     return {
-      unfinished: partial.map((each) => ({ ...each, state: "partly installed", mustBeReinstalled: true })),
+      unfinished: partial.map(({ name, version }) => ({
+        name,
+        version,
+        state: "partly installed",
+        mustBeReinstalled: true,
+      })),
       isInterrupted,
       unmet: partial.length > 0 ? [] : await remembered(mark, () => askUnmet(signal)),
       halfDone: [
@@ -50,13 +55,8 @@ export const createRepairs = (findings: Asks<FoundFaults>): Repairs => ({
   installMissing: () => Promise.reject(new CommandFailed(onlyTogether)),
 });
 
-export interface Offers {
-  readonly updates: readonly PackageChange[];
-  readonly database: PacmanDatabase;
-  readonly lists: PackageLists | undefined;
-}
-
-export function createOffers({ tryAsking, database, places }: Pacman): Asks<Offers> {
+/** What an update would bring, by the lists, without packages that are held. */
+export function createUpdates({ tryAsking, database, places }: Pacman): PackageManager["updates"] {
   const remembered = rememberByMark<readonly PackageChange[]>();
 
   const askUpdates = async ({ packages }: PacmanDatabase, { databases }: PackageLists, signal: AbortSignal) => {
@@ -73,9 +73,10 @@ export function createOffers({ tryAsking, database, places }: Pacman): Asks<Offe
 
   return async (signal) => {
     const state = await database(signal);
+    const held = state.packages.filter(state.isHeld).map(({ name }) => name);
     const lists = await currentLists(places);
-    if (lists === undefined) return { updates: [], database: state, lists };
+    if (lists === undefined) return { updates: [], held, listsAt: null };
     const mark = `${state.mark}\n${await listsMark(lists)}`;
-    return { updates: await remembered(mark, () => askUpdates(state, lists, signal)), database: state, lists };
+    return { updates: await remembered(mark, () => askUpdates(state, lists, signal)), held, listsAt: lists.at };
   };
 }

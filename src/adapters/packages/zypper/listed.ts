@@ -1,4 +1,4 @@
-import { createOutputLines } from "../common/asking.ts";
+import { createOutputLines, parseShownFields } from "../common/asking.ts";
 import type { Described } from "../common/catalog.ts";
 import { describedOf } from "../common/rpm/described.ts";
 import { parseElements } from "./output.ts";
@@ -109,25 +109,19 @@ function bytesOf(text: string): string {
 export const parseInfo = (text: string): readonly Described[] =>
   parseElements(text).flatMap((element) => {
     if (element.name !== "message" || !element.text.startsWith("Repository")) return [];
-    const fields = new Map<string, string[]>();
-    let values: string[] = [];
-    for (const line of element.text.split("\n")) {
-      const [, name, value = ""] = /^(\S[^:]*?) *: ?(.*)$/.exec(line) ?? [];
-      if (name === undefined) values.push(outdented(line));
-      else {
-        values = [value];
-        fields.set(name, values);
-      }
-    }
+    const fields = parseShownFields(element.text.split("\n"));
     const first = (name: string): string => fields.get(name)?.[0]?.trim() ?? "";
     // `---` for none, `[2]` before two.
     const all = (name: string): string =>
-      (fields.get(name) ?? []).filter((each) => each !== "" && !/^(?:---|\[\d+\])$/.test(each)).join("\n");
+      (fields.get(name) ?? [])
+        .map(outdented)
+        .filter((each) => each !== "" && !/^(?:---|\[\d+\])$/.test(each))
+        .join("\n");
     if (isSystem(first("Repository"))) return [];
     const described = describedOf([
       ...[first("Name"), first("Version"), first("Arch"), first("Repository"), "", "", first("Vendor")],
       ...[first("Upstream URL"), "", bytesOf(first("Installed Size")), first("Summary"), all("Requires")],
-      ...[all("Provides"), (fields.get("Description") ?? []).slice(1).join("\n").trimEnd()],
+      ...[all("Provides"), (fields.get("Description") ?? []).slice(1).map(outdented).join("\n").trimEnd()],
     ]);
     return described.name === "" ? [] : [described];
   });

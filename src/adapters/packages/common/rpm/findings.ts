@@ -1,5 +1,5 @@
 import type { PackageFaults, PackageVersion } from "#domain/ports/packages.ts";
-import type { PlainChange } from "../changes.ts";
+import { removalOf } from "../changes.ts";
 import type { FoundFaults } from "../manager.ts";
 import { nevraOf } from "./names.ts";
 import type { RpmState } from "./offers.ts";
@@ -31,11 +31,10 @@ export function toFindings(
 }
 
 /** The version that an interrupted transaction was to remove, which may be the newer one. */
-export const leftovers = ({ duplicates, brought }: Pick<Findings, "duplicates" | "brought">): readonly PlainChange[] =>
+export const leftovers = ({ duplicates, brought }: Pick<Findings, "duplicates" | "brought">) =>
   duplicates.map(({ old, kept }) => {
     const isOldBrought = brought.some((each) => nevraOf(each) === nevraOf(old));
-    const { name, architecture, version } = isOldBrought ? kept : old;
-    return { name, architecture, from: version, to: null };
+    return removalOf(isOldBrought ? kept : old);
   });
 
 const unfinished = (state: string, { name, version }: PackageVersion) => {

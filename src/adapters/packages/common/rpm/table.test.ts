@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { InstalledRpm } from "./queries.ts";
-import { changesOf, marksFor, type TableRow } from "./table.ts";
+import { changesOf, type TableRow } from "./table.ts";
 
 const installed = (name: string, version: string, reason = "user"): InstalledRpm => ({
   name,
@@ -46,21 +46,6 @@ describe("changes", () => {
       { name: "new", architecture: "noarch", from: null, to: "2-1" },
       { name: "app", architecture: "noarch", from: "1-1", to: "2-1" },
       { name: "old", architecture: "noarch", from: "1-1", to: null },
-    ]);
-  });
-});
-
-describe("marks", () => {
-  it("are set where they are otherwise", () => {
-    const app = { name: "app", version: "1:1.0-1", architecture: "noarch" };
-    const lib = { name: "lib", version: "2.0-1", architecture: "x86_64" };
-    const marked = { ...app, isManual: true, isHeld: false };
-    const wanted = [marked, { ...lib, isManual: false, isHeld: false }];
-    expect(marksFor(wanted, wanted)).toEqual([]);
-    const present = wanted.map((each) => ({ ...each, isManual: !each.isManual }));
-    expect(marksFor(wanted, present)).toEqual([
-      { isManual: true, names: ["app-1:1.0-1.noarch"] },
-      { isManual: false, names: ["lib-2.0-1.x86_64"] },
     ]);
   });
 });

@@ -1,10 +1,5 @@
-import {
-  type InstalledPackage,
-  type PackageVersion,
-  UpdateRefused,
-  type UpdateRequest,
-} from "#domain/ports/packages.ts";
-import type { PlainChange } from "../changes.ts";
+import { type PackageVersion, UpdateRefused, type UpdateRequest } from "#domain/ports/packages.ts";
+import { type PlainChange, removalOf } from "../changes.ts";
 import type { Missing } from "../package-files.ts";
 import { isPackageName, nameAndArchitecture, nevraOf, parseNevra } from "./names.ts";
 import { isJust } from "./package-files.ts";
@@ -43,10 +38,7 @@ export function changesOf(rows: readonly TableRow[], installed: readonly Install
       return [{ name, architecture, from: newest.get(nameAndArchitecture(row)) ?? null, to: version }];
     return [{ name, architecture, from: replacedBy(row), to: version }];
   });
-  const removals = [...gone.values()].map(({ name, architecture, version }): PlainChange => {
-    return { name, architecture, from: version, to: null };
-  });
-  return [...changes, ...removals];
+  return [...changes, ...[...gone.values()].map(removalOf)];
 }
 
 /** How often what takes the place of others is left out before it is seen that there is no way without it. */
@@ -93,18 +85,6 @@ export async function sizesOf(
   for (const { name, architecture, from } of changes)
     if (from !== null) sums.diskBytes -= present.get(nevraOf({ name, architecture, version: from })) ?? 0;
   return sums;
-}
-
-/** Packages whose mark is to be changed: one group of those that become manual, and one of the others. */
-export function marksFor(
-  wanted: readonly InstalledPackage[],
-  present: readonly InstalledPackage[],
-): readonly { readonly isManual: boolean; readonly names: readonly string[] }[] {
-  const now = new Map(present.map((each) => [nevraOf(each), each.isManual]));
-  const changed = wanted.filter((each) => now.has(nevraOf(each)) && now.get(nevraOf(each)) !== each.isManual);
-  return [true, false]
-    .map((isManual) => ({ isManual, names: changed.filter((each) => each.isManual === isManual).map(nevraOf) }))
-    .filter((mark) => mark.names.length > 0);
 }
 
 /** Whether a transaction would do just what is missing. */
