@@ -13,11 +13,10 @@ import { type Backend, keptFolder, type ManagerPorts } from "../common/ports.ts"
 import { missingLog } from "../common/rotated-logs.ts";
 import { createStaleUnits } from "../common/stale-code.ts";
 import { asResult, createTransactions, orLocked, settle, type Transaction, unitFor } from "../common/transactions.ts";
-import { createCommit, createMarks, markCommands, progressReporter } from "./commit.ts";
-import { createDatabase, nativeArchitecture, qualifiedName, readPresent } from "./database.ts";
+import { createCommit, createHolds, createMarks, markCommands, progressReporter } from "./commit.ts";
+import { createDatabase, nativeArchitecture, qualifiedName, readPresent, readUnremovable } from "./database.ts";
 import { createDetails } from "./details.ts";
 import { historyLog, readHistory } from "./history.ts";
-import { createHolds } from "./holds.ts";
 import { createOldKernels } from "./kernels.ts";
 import { createLists, type Lists } from "./lists.ts";
 import { createOffers, createSecurity, markOfSources } from "./offers.ts";
@@ -27,9 +26,7 @@ import { createSimulate } from "./plan.ts";
 import { createRelease, type ReleaseFiles } from "./release.ts";
 import { createRepairs, refreshLists } from "./repairs.ts";
 import { createSearchIndex } from "./search-index.ts";
-import { createFaults } from "./states.ts";
-import { readUnremovable } from "./unremovable.ts";
-import { createUpdaters } from "./updaters.ts";
+import { createFaults, createUpdaters } from "./states.ts";
 import { type AptPaths, aptPaths } from "./words.ts";
 
 function createRepair(ports: {

@@ -6,10 +6,10 @@ import { nevraOf } from "../common/rpm/names.ts";
 import { orWithoutLists } from "../common/rpm/offers.ts";
 import { createRpmCatalog } from "../common/rpm/present.ts";
 import { demandAnswer } from "./asking.ts";
-import { createHistory } from "./history.ts";
 import { toInstalled, type Zypper } from "./host.ts";
 import { createListReader, parseInfo } from "./listed.ts";
 import { parseFound } from "./lists.ts";
+import { createHistory } from "./log.ts";
 
 const none: ListedName = { versions: [], candidates: [], described: () => undefined };
 const nothingFound = 104;

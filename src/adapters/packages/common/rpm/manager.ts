@@ -90,6 +90,13 @@ export interface RpmHost<State> extends Pick<PackageManager, "name" | "commands"
   readonly updaters: PackageManager["otherUpdaters"];
 }
 
+/** Of rpm 4.16 and later, where distributions keep them. */
+export const rpmDatabases = [
+  "/var/lib/rpm/rpmdb.sqlite",
+  "/usr/lib/sysimage/rpm/rpmdb.sqlite",
+  "/usr/lib/sysimage/rpm/Packages.db",
+];
+
 const listsMs = 10_000;
 
 export function createRpmManager<State extends RpmState>(host: RpmHost<State>, ports: ManagerPorts): PackageManager {
