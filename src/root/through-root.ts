@@ -210,24 +210,22 @@ export function managerThroughRoot(
       refreshes += 1;
       known = undefined;
     },
-    ...(manager.setHolds && {
-      setHolds: ({ isHeld, packages }: HoldRequest, signal: AbortSignal) =>
+    holds: {
+      lack: manager.holds.lack,
+      set: ({ isHeld, packages }: HoldRequest, signal: AbortSignal) =>
         request(
           "packages.hold",
           { isHeld, packages: packages.map(({ name, architecture }) => ({ name, architecture })) },
           signal,
         ),
+    },
+    ...(manager.capabilities.isPlannedByRoot && {
+      plan: ({ names, ...asked }: UpdateRequest | ChangeRequest, signal: AbortSignal) =>
+        "change" in asked
+          ? request("packages.plan_change", { request: { ...asked, names: [...(names ?? [])] } }, signal)
+          : request("packages.simulate", { request: { ...asked, ...(names && { names: [...names] }) } }, signal),
     }),
-    ...(manager.isPlannedByRoot === true && {
-      simulate: ({ names, ...asked }: UpdateRequest, signal: AbortSignal) =>
-        request("packages.simulate", { request: { ...asked, ...(names && { names: [...names] }) } }, signal),
-    }),
-    ...(manager.isPlannedByRoot === true &&
-      manager.planChange && {
-        planChange: ({ names, ...asked }: ChangeRequest, signal: AbortSignal) =>
-          request("packages.plan_change", { request: { ...asked, names: [...names] } }, signal),
-      }),
-    ...(manager.isImageBased === true && {
+    ...(manager.capabilities.isImageBased && {
       release: async (signal: AbortSignal) => (await request("packages.release", {}, signal)).release,
     }),
     async restartNeeds(signal) {

@@ -255,18 +255,10 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
       await updates().manager.refresh(noProgress, signal);
       return {};
     },
-    "packages.hold"(holds, { signal }) {
-      const { setHolds } = updates().manager;
-      if (setHolds === undefined) throw new Error("the package manager of this host holds no packages here");
-      return setHolds(holds, signal);
-    },
+    "packages.hold": (holds, { signal }) => updates().manager.holds.set(holds, signal),
     "packages.simulate": ({ request: { names, ...request } }, { signal }) =>
-      updates().manager.simulate({ ...request, names }, signal),
-    "packages.plan_change"({ request }, { signal }) {
-      const { planChange } = updates().manager;
-      if (planChange === undefined) throw new Error("the package manager of this host plans no such changes here");
-      return planChange(request, signal);
-    },
+      updates().manager.plan({ ...request, names }, signal),
+    "packages.plan_change": ({ request }, { signal }) => updates().manager.plan(request, signal),
     "packages.release": async (_, { signal }) => defined({ release: await updates().manager.release(signal) }),
     "packages.restart_needs": (_, { signal }) => updates().manager.restartNeeds(signal),
     "stale.find": (_, { signal }) => createStaleCode().find(signal),

@@ -168,7 +168,7 @@ export function createHolds(ports: {
   readonly transact: Transact;
   readonly paths: AptPaths;
   readonly present: () => Promise<readonly PresentPackage[]>;
-}): NonNullable<PackageManager["setHolds"]> {
+}): PackageManager["holds"]["set"] {
   const { transact, paths, present } = ports;
   return async ({ isHeld, packages }, signal) => {
     const installed = (await present()).filter(({ state }) => state !== "configuration").map(qualifiedName);

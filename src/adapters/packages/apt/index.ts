@@ -1,12 +1,13 @@
 import { release as runningKernel } from "node:os";
 import type { PackageCatalog } from "#domain/ports/package-catalog.ts";
-import type {
-  InstalledPackage,
-  PackageChange,
-  PackageManager,
-  PresentPackage,
-  Progress,
-  TransactionResult,
+import {
+  type InstalledPackage,
+  isChange,
+  type PackageChange,
+  type PackageManager,
+  type PresentPackage,
+  type Progress,
+  type TransactionResult,
 } from "#domain/ports/packages.ts";
 import { createLockTable } from "../common/locks.ts";
 import { type Backend, keptFolder, type ManagerPorts } from "../common/ports.ts";
@@ -194,7 +195,7 @@ function createApt(ports: AptPorts): PackageManager {
 
   return {
     name: "apt",
-    knowsSecurity: true,
+    capabilities: { knowsSecurity: true, isPlannedByRoot: false, isImageBased: false },
     commands: {
       finisher: "dpkg",
       finish: "dpkg --configure -a",
@@ -217,12 +218,12 @@ function createApt(ports: AptPorts): PackageManager {
     refresh: (progress, signal) =>
       orLocked(() => refreshLists({ transact: reporting(progress), paths, lists }, signal)),
     ...createRepairs({ exec, transact, paths }),
-    async simulate(request, signal) {
+    async plan(request, signal) {
+      if (isChange(request)) return simulate.change(request, signal);
       const plan = await simulate.plan(request, signal);
       return request.names === undefined ? kernels.addTo(plan, signal) : plan;
     },
-    planChange: (request, signal) => simulate.change(request, signal),
-    setHolds: createHolds({ transact, paths, present }),
+    holds: { lack: () => Promise.resolve(undefined), set: createHolds({ transact, paths, present }) },
     unremovable: () => readUnremovable(paths.status, runningKernel()),
     commit: createCommit({ simulate, transact, paths, isAutomatic, marks }),
     settle: (id, signal) => settle(ports, unitFor(id), signal),

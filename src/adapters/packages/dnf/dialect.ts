@@ -86,7 +86,7 @@ export interface Dialect {
   readonly probe: Argv;
   readonly commands: () => ManagerCommands;
   /** Whether only root can plan. */
-  readonly isPlannedByRoot?: true;
+  readonly isPlannedByRoot: boolean;
   readonly places: (root?: string) => DnfPlaces;
   readonly locks: () => LockTable;
   /** Runs dnf for a question: it changes nothing, and downloads nothing. */

@@ -215,6 +215,7 @@ export const dialect5: Dialect = {
       unhold: `${name} versionlock delete, or its line in excludepkgs,`,
     };
   },
+  isPlannedByRoot: false,
   places: placesIn,
   locks: () => createLockTable(),
   createRun,

@@ -67,6 +67,9 @@ function createDnf(dialect: Dialect, ports: ManagerPorts): PackageManager {
   const manager = createRpmManager(
     {
       name: "dnf",
+      isPlannedByRoot: dialect.isPlannedByRoot,
+      holdsLack: () => Promise.resolve(dialect.holdsLack()),
+      catalog: catalogOf(dnf),
       commands: dialect.commands(),
       database,
       toInstalled: dnf.toInstalled,
@@ -103,9 +106,6 @@ function createDnf(dialect: Dialect, ports: ManagerPorts): PackageManager {
 
   return {
     ...manager,
-    catalog: catalogOf(dnf),
-    isPlannedByRoot: dialect.isPlannedByRoot,
-    holdsLack: () => Promise.resolve(dialect.holdsLack()),
     async repair(transaction, signal) {
       const repaired = await manager.repair(transaction, signal);
       if (!repaired.isDone) return repaired;

@@ -119,7 +119,7 @@ export function requestOf({ changes, isPurge }: TransactionPlan): RequestedChang
 
 /** @param running the release of the kernel that runs. */
 export const createUnremovable =
-  ({ settings, database, root }: Pacman, running = release()): NonNullable<PackageManager["unremovable"]> =>
+  ({ settings, database, root }: Pacman, running = release()): PackageManager["unremovable"] =>
   async (signal) => {
     const isKept = (await settings("HoldPkg", signal)).map(createPattern);
     const kept = (await database(signal)).packages.filter(({ name }) => isKept.some((matches) => matches(name)));

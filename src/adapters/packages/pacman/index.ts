@@ -1,4 +1,4 @@
-import type { PackageManager } from "#domain/ports/packages.ts";
+import { isChange, noOldKernels, type PackageManager, UpdateRefused } from "#domain/ports/packages.ts";
 import { createQuestions } from "../common/manager.ts";
 import type { Backend, ManagerPorts } from "../common/ports.ts";
 import { orLocked, settle, unitFor } from "../common/transactions.ts";
@@ -8,7 +8,7 @@ import { createCommit, telling } from "./commit.ts";
 import { openPacman, toInstalled } from "./host.ts";
 import { currentLists, refresh } from "./lists.ts";
 import { createPacmanPackageFiles } from "./package-files.ts";
-import { createSimulate, fullUpdate } from "./simulation.ts";
+import { fullUpdate, planUpdate } from "./simulation.ts";
 import { createFindings, createRepairs, createUpdates } from "./states.ts";
 
 /** Its packages fit together only as a whole: an update is of all, and refreshed lists stay apart until then. */
@@ -19,7 +19,7 @@ function createPacman(ports: ManagerPorts): PackageManager {
 
   return {
     name: "pacman",
-    knowsSecurity: false,
+    capabilities: { knowsSecurity: false, isPlannedByRoot: false, isImageBased: false },
     // It installs only together with an update of everything, and resumes nothing.
     commands: {
       finisher: "pacman",
@@ -42,8 +42,13 @@ function createPacman(ports: ManagerPorts): PackageManager {
     release: () => Promise.resolve(undefined),
     refresh: (progress, signal) => orLocked(() => refresh(pacman, telling(progress, 0), signal)),
     ...createRepairs(findings),
-    simulate: createSimulate(pacman),
-    planChange: async (request, signal) => (await planChange(pacman, request, signal)).plan,
+    plan: async (request, signal) =>
+      isChange(request) ? (await planChange(pacman, request, signal)).plan : planUpdate(pacman, request, signal),
+    holds: {
+      lack: () => Promise.resolve("that is not supported"),
+      set: () => Promise.reject(new UpdateRefused("pacman's holds are in its settings")),
+    },
+    oldKernels: noOldKernels,
     unremovable: createUnremovable(pacman),
     commit: createCommit({
       ...pacman,

@@ -1,9 +1,9 @@
 import {
   noChanges,
   type PackageChange,
-  type PackageManager,
   type TransactionPlan,
   UpdateRefused,
+  type UpdateRequest,
 } from "#domain/ports/packages.ts";
 import { demandNames, removalOf } from "../common/changes.ts";
 import { comparePackageVersions } from "../common/rpm/names.ts";
@@ -140,18 +140,20 @@ function demandNoRemoval(changes: readonly PackageChange[]): void {
     );
 }
 
-export function createSimulate(pacman: Pacman): PackageManager["simulate"] {
-  return async ({ type, isSecurityOnly, names }, signal) => {
-    if (isSecurityOnly) throw new UpdateRefused("pacman does not distinguish security updates from others");
-    const lists = await currentLists(pacman.places);
-    if (lists === undefined) throw new UpdateRefused("there are no package lists: they have to be refreshed first");
-    if (names !== undefined) demandNames(names, await pacman.database(signal), isPackageName);
-    const { plan } = await fullUpdate(pacman, lists.databases, signal);
-    if (names !== undefined) {
-      if (!plan.changes.some(({ name }) => names.includes(name))) return noChanges;
-      demandAll(plan.changes, names);
-    }
-    if (type === "packages") demandNoRemoval(plan.changes);
-    return plan;
-  };
+export async function planUpdate(
+  pacman: Pacman,
+  { type, isSecurityOnly, names }: UpdateRequest,
+  signal: AbortSignal,
+): Promise<TransactionPlan> {
+  if (isSecurityOnly) throw new UpdateRefused("pacman does not distinguish security updates from others");
+  const lists = await currentLists(pacman.places);
+  if (lists === undefined) throw new UpdateRefused("there are no package lists: they have to be refreshed first");
+  if (names !== undefined) demandNames(names, await pacman.database(signal), isPackageName);
+  const { plan } = await fullUpdate(pacman, lists.databases, signal);
+  if (names !== undefined) {
+    if (!plan.changes.some(({ name }) => names.includes(name))) return noChanges;
+    demandAll(plan.changes, names);
+  }
+  if (type === "packages") demandNoRemoval(plan.changes);
+  return plan;
 }

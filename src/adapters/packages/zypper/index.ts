@@ -63,9 +63,12 @@ function createZypper(ports: ManagerPorts): PackageManager {
   const { exec, places, database } = zypper;
   const offers = createOffers(zypper);
 
-  const manager = createRpmManager(
+  return createRpmManager(
     {
       name: "zypper",
+      isPlannedByRoot: true,
+      holdsLack: () => Promise.resolve(undefined),
+      catalog: createCatalog(zypper),
       commands: {
         finisher: "zypper",
         finish: "",
@@ -120,7 +123,6 @@ function createZypper(ports: ManagerPorts): PackageManager {
     },
     ports,
   );
-  return { ...manager, catalog: createCatalog(zypper), isPlannedByRoot: true };
 }
 
 export const zypper: Backend = {

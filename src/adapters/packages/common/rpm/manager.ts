@@ -1,6 +1,8 @@
 import {
   type InstalledPackage,
+  isChange,
   noChanges,
+  noOldKernels,
   type PackageChange,
   type PackageManager,
   type PackageVersion,
@@ -38,7 +40,10 @@ import { settleRpm } from "./package-files.ts";
 import { createPurge } from "./purge.ts";
 import { createUnremovable } from "./unremovable.ts";
 
-export interface RpmHost<State> extends Pick<PackageManager, "name" | "commands" | "files"> {
+export interface RpmHost<State> extends Pick<PackageManager, "name" | "commands" | "files" | "catalog"> {
+  readonly isPlannedByRoot: boolean;
+  /** Why packages cannot be held here; undefined where they can. */
+  readonly holdsLack: () => Promise<string | undefined>;
   readonly database: Asks<State>;
   readonly toInstalled: (state: State) => readonly InstalledPackage[];
   readonly offers: Asks<Offers<State>>;
@@ -123,29 +128,32 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
     return { changes: marked, ...(await sizes()) };
   };
 
+  const planChange = createPlanChange({
+    database,
+    advised: async (signal) => (await offers(signal)).advised,
+    install: host.planInstall,
+    remove: host.planRemoval,
+  });
   const installed: PackageManager["installed"] = async (signal) => host.toInstalled(await database(signal));
   const purge = createPurge(host, ports);
 
   return {
     name,
-    knowsSecurity: true,
+    capabilities: { knowsSecurity: true, isPlannedByRoot: host.isPlannedByRoot, isImageBased: false },
     commands: host.commands,
     files: host.files,
     installed,
-    setHolds: createRpmHolds({ installed, commands: host.commands, set: host.hold }),
+    catalog: host.catalog,
+    // It keeps as many of them as its settings say.
+    oldKernels: noOldKernels,
+    holds: { lack: host.holdsLack, set: createRpmHolds({ installed, commands: host.commands, set: host.hold }) },
     ...createQuestions({ ...host, findings: async (signal) => faultsIn(await findings(signal)) }, ports),
     updates: createAvailable({ database, offers, listsAt: host.listsAt }),
     security: createSecurity(offers),
     refreshedAt: () => host.listsAt(AbortSignal.timeout(listsMs)),
     release: (signal) => orWithoutLists(host.release(signal), undefined),
     refresh: (progress, signal) => orLocked(() => host.refresh(telling(progress), signal)),
-    simulate: (request, signal) => demandLists(plan(request, signal)),
-    planChange: createPlanChange({
-      database,
-      advised: async (signal) => (await offers(signal)).advised,
-      install: host.planInstall,
-      remove: host.planRemoval,
-    }),
+    plan: (request, signal) => (isChange(request) ? planChange(request, signal) : demandLists(plan(request, signal))),
     unremovable: createUnremovable(host, ports),
 
     ...host.repairs,
