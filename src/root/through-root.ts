@@ -1,4 +1,4 @@
-import type { HoldRequest, PackageManager } from "#domain/ports/packages.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
 import type { SnapshotReader } from "#domain/ports/snapshots.ts";
 import type {
   Confirmation,
@@ -77,34 +77,36 @@ export function managerThroughRoot(
   manager: PackageManager,
   request: RequestRoot,
   clock: Pick<Clock, "monotonicMs">,
-): Pick<PackageManager, "refresh" | "restartNeeds"> & Partial<PackageManager> {
+): Partial<PackageManager> & Pick<PackageManager, "refresh" | "restartNeeds"> {
   type Needs = Awaited<ReturnType<PackageManager["restartNeeds"]>>;
   // Shared, but not so that all fail with the one who has asked first and has gone.
   const askNeeds = createSharedRun((signal) => request("packages.restart_needs", {}, signal));
   let known: { readonly atMs: number; readonly needs: Needs } | undefined;
   let refreshes = 0;
-  const plans: Pick<PackageManager, "simulate" | "planChange"> = {
-    simulate: ({ names, ...asked }, signal) =>
-      request("packages.simulate", { ...asked, ...defined({ names }) }, signal),
-    ...(manager.planChange && { planChange: (asked, signal) => request("packages.plan_change", asked, signal) }),
-  };
   return {
     refresh: async (_progress, signal) => {
       await request("packages.refresh", {}, signal);
       refreshes += 1;
       known = undefined;
     },
-    ...(manager.setHolds && {
-      setHolds: ({ isHeld, packages }: HoldRequest, signal: AbortSignal) =>
+    holds: {
+      ...manager.holds,
+      set: ({ isHeld, packages }, signal) =>
         request(
           "packages.hold",
           { isHeld, packages: packages.map(({ name, architecture }) => ({ name, architecture })) },
           signal,
         ),
+    },
+    ...(manager.capabilities.isPlannedByRoot && {
+      plan(asked, signal) {
+        if ("change" in asked) return request("packages.plan_change", asked, signal);
+        const { names, ...rest } = asked;
+        return request("packages.simulate", { ...rest, ...defined({ names }) }, signal);
+      },
     }),
-    ...(manager.isPlannedByRoot === true && plans),
-    ...(manager.isImageBased === true && {
-      release: async (signal: AbortSignal) => (await request("packages.release", {}, signal)).release,
+    ...(manager.capabilities.isImageBased && {
+      release: async (signal) => (await request("packages.release", {}, signal)).release,
     }),
     async restartNeeds(signal) {
       const atMs = clock.monotonicMs();

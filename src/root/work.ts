@@ -207,18 +207,10 @@ function updatesOf({ host }: TaskContext): HostUpdates {
 
 const packageWork = {
   "packages.refresh": (_, context) => updatesOf(context).manager.refresh(noProgress, context.signal),
-  "packages.hold"(holds, context) {
-    const { setHolds } = updatesOf(context).manager;
-    if (setHolds === undefined) throw new Error("the package manager of this host holds no packages here");
-    return setHolds(holds, context.signal);
-  },
+  "packages.hold": (holds, context) => updatesOf(context).manager.holds.set(holds, context.signal),
   "packages.simulate": (request, context) =>
-    updatesOf(context).manager.simulate({ names: undefined, ...request }, context.signal),
-  "packages.plan_change"(request, context) {
-    const { planChange } = updatesOf(context).manager;
-    if (planChange === undefined) throw new Error("the package manager of this host plans no such changes here");
-    return planChange(request, context.signal);
-  },
+    updatesOf(context).manager.plan({ names: undefined, ...request }, context.signal),
+  "packages.plan_change": (request, context) => updatesOf(context).manager.plan(request, context.signal),
   "packages.release": async (_, context) =>
     defined({ release: await updatesOf(context).manager.release(context.signal) }),
   "packages.restart_needs": (_, context) => updatesOf(context).manager.restartNeeds(context.signal),

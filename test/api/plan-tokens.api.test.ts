@@ -313,7 +313,7 @@ describe("a client that goes away while its call is planned again", () => {
     const request = { key: service.admin, ...(await prepareMutation(service, "applyUpdates")) };
     const { plan_token: token } = await planOf(service, request);
     const keyed = withToken(request, token, { "idempotency-key": "one" });
-    await goAway(service, keyed, holdNext(service.packageManager, "simulate"));
+    await goAway(service, keyed, holdNext(service.packageManager, "plan"));
     expect(service.operationStore.ids()).toEqual([]);
     expect((await send(service, keyed)).status).toBe(200);
     expect(service.operationStore.ids()).toHaveLength(1);

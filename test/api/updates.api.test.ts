@@ -208,7 +208,11 @@ describe("POST /updates/apply", () => {
       expect([body, status]).toEqual([body, 400]);
       expect(json).toMatchObject({ error: { details: { field: expect.stringContaining(field) } } });
     }
-    const manager = { ...service.packageManager, name: "pacman", knowsSecurity: false } as const;
+    const manager = {
+      ...service.packageManager,
+      name: "pacman",
+      capabilities: { ...service.packageManager.capabilities, knowsSecurity: false },
+    } as const;
     const other = await startTestService({
       hostUpdates: () => Promise.resolve({ manager, backend: createFakeSnapshotBackend() }),
     });
@@ -282,17 +286,17 @@ describe("POST /updates/apply", () => {
     await post("/updates/apply", { headers: { prefer: "respond-async" } });
     await expect.poll(() => service.packageManager.transactions).toEqual(["operation-1"]);
     const halfWay = () => Promise.reject(new UpdateRefused("dependencies cannot be met"));
-    Object.assign(service.packageManager, { simulate: halfWay });
+    Object.assign(service.packageManager, { plan: halfWay });
     const { status, json } = await post("/updates/apply");
     expect([status, json]).toMatchObject([409, { error: { details: { operation_id: "operation-1" } } }]);
   });
 
   it("with a plan token is simulated once by the service, which plans it again, and once by its task", async () => {
     offerThree();
-    const { simulate } = service.packageManager;
+    const { plan: simulate } = service.packageManager;
     let simulations = 0;
     Object.assign(service.packageManager, {
-      simulate(...asked: Parameters<typeof simulate>) {
+      plan(...asked: Parameters<typeof simulate>) {
         simulations += 1;
         return simulate(...asked);
       },

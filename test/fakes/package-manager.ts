@@ -1,4 +1,5 @@
 import type {
+  ChangeRequest,
   InstalledPackage,
   MissingPlan,
   PackageChange,
@@ -7,8 +8,9 @@ import type {
   SecurityUpdate,
   SystemRelease,
   TransactionPlan,
+  UpdateRequest,
 } from "#domain/ports/packages.ts";
-import { PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
+import { isChange, PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
 import { createFakeOldKernels, type FakeOldKernels } from "./old-kernels.ts";
 import { createFakePackageCatalog, type FakePackageCatalog } from "./package-catalog.ts";
 import { createFakePackageFiles, type FakePackageFiles } from "./package-files.ts";
@@ -120,11 +122,51 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
     },
   );
 
+  const planUpdate = async (
+    { isSecurityOnly, names }: UpdateRequest,
+    signal: AbortSignal,
+  ): Promise<TransactionPlan> => {
+    for (const name of names ?? []) {
+      if (!packages.has(name)) throw new UpdateRefused(`${name} is not installed`);
+      if (packages.get(name)?.isHeld) throw new UpdateRefused(`${name} is held`);
+    }
+    const { updates } = await fake.updates(signal);
+    const changes = updates.filter(
+      ({ name, isSecurity }) => (names?.includes(name) ?? true) && (!isSecurityOnly || isSecurity),
+    );
+    const old = names === undefined ? (await oldKernels.plan(signal)).changes : [];
+    return { changes: [...changes, ...old], downloadBytes: changes.length * 1000, diskBytes: 0 };
+  };
+
+  const planChange = ({ change, names }: ChangeRequest): TransactionPlan => {
+    const requested = names.flatMap((name): PackageChange[] => {
+      const present = packages.get(name);
+      const offered = repository.get(name) ?? fake.catalog.listed.get(name);
+      if (change !== "install" && present === undefined) throw new UpdateRefused(`${name} is not installed`);
+      if (change !== "install")
+        return [{ name, architecture, from: present?.version ?? null, to: null, isSecurity: false }];
+      if (present === undefined && offered === undefined) throw new UpdateRefused(`${name} is not a package`);
+      if (offered === undefined || present?.version === offered.version) return [];
+      const isRequested = true as const;
+      return [
+        { name, architecture, from: present?.version ?? null, to: offered.version, isSecurity: false, isRequested },
+      ];
+    });
+    const along = fake.comesAlong.filter(({ name, to }) => (to === null) === packages.has(name));
+    const all = requested.length > 0 ? [...requested, ...along] : [];
+    return {
+      changes: all,
+      downloadBytes: all.length * 1000,
+      diskBytes: 0,
+      ...(change === "purge" && { isPurge: true }),
+    };
+  };
+
   const fake: FakePackageManager = {
     oldKernels,
     catalog: createFakePackageCatalog(() => [...packages.values()]),
     name: "apt",
-    knowsSecurity: true,
+    capabilities: { knowsSecurity: true, isPlannedByRoot: false, isImageBased: false },
     commands: {
       finisher: "dpkg",
       finish: "dpkg --configure -a",
@@ -179,50 +221,18 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
       refreshes += 1;
       return does("refresh");
     },
-    async simulate({ isSecurityOnly, names }, signal) {
-      for (const name of names ?? []) {
-        if (!packages.has(name)) throw new UpdateRefused(`${name} is not installed`);
-        if (packages.get(name)?.isHeld) throw new UpdateRefused(`${name} is held`);
-      }
-      const { updates } = await fake.updates(signal);
-      const changes = updates.filter(
-        ({ name, isSecurity }) => (names?.includes(name) ?? true) && (!isSecurityOnly || isSecurity),
-      );
-      const old = names === undefined ? (await oldKernels.plan(signal)).changes : [];
-      return { changes: [...changes, ...old], downloadBytes: changes.length * 1000, diskBytes: 0 };
-    },
-    async planChange({ change, names }) {
-      await Promise.resolve();
-      const requested = names.flatMap((name): PackageChange[] => {
-        const present = packages.get(name);
-        const offered = repository.get(name) ?? fake.catalog.listed.get(name);
-        if (change !== "install" && present === undefined) throw new UpdateRefused(`${name} is not installed`);
-        if (change !== "install")
-          return [{ name, architecture, from: present?.version ?? null, to: null, isSecurity: false }];
-        if (present === undefined && offered === undefined) throw new UpdateRefused(`${name} is not a package`);
-        if (offered === undefined || present?.version === offered.version) return [];
-        const isRequested = true as const;
-        return [
-          { name, architecture, from: present?.version ?? null, to: offered.version, isSecurity: false, isRequested },
-        ];
-      });
-      const along = fake.comesAlong.filter(({ name, to }) => (to === null) === packages.has(name));
-      const all = requested.length > 0 ? [...requested, ...along] : [];
-      return {
-        changes: all,
-        downloadBytes: all.length * 1000,
-        diskBytes: 0,
-        ...(change === "purge" && { isPurge: true }),
-      };
-    },
-    async setHolds({ isHeld, packages: named }) {
-      unlocked();
-      for (const { name } of named) {
-        const present = packages.get(name);
-        if (present === undefined) throw new UpdateRefused(`${name} is not installed`);
-        packages.set(name, { ...present, isHeld });
-      }
-      return Promise.resolve({ isDone: true, reason: "" });
+    plan: async (request, signal) => (isChange(request) ? planChange(request) : planUpdate(request, signal)),
+    holds: {
+      lack: () => Promise.resolve(undefined),
+      async set({ isHeld, packages: named }) {
+        unlocked();
+        for (const { name } of named) {
+          const present = packages.get(name);
+          if (present === undefined) throw new UpdateRefused(`${name} is not installed`);
+          packages.set(name, { ...present, isHeld });
+        }
+        return Promise.resolve({ isDone: true, reason: "" });
+      },
     },
     unremovable: () => Promise.resolve(fake.protectedPackages),
     async commit(plan: TransactionPlan, { id, progress, ready }) {

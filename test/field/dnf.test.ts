@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { expect, it } from "vitest";
-import { asksReboot, parseAdvisories, parseCheckUpdate } from "#adapters/packages/dnf/lists.ts";
+import { asksReboot, parseAdvisories, parseCheckUpdate } from "#adapters/packages/dnf/answers4.ts";
 import { describeCases } from "./cases.ts";
 
 /** Tables of dnf 4 with what can be upgraded: how many, and some by `name architecture version`. */

@@ -1,17 +1,8 @@
 import { readdirSync } from "node:fs";
 import { expect, it } from "vitest";
-import { createInfoReader, type DescribedPackage } from "#adapters/packages/pacman/described.ts";
 import { parseLog } from "#adapters/packages/pacman/log.ts";
-import { parseDetails } from "#adapters/packages/pacman/simulation.ts";
+import { parseDescribed } from "#adapters/packages/pacman/records.ts";
 import { describeCases } from "./cases.ts";
-
-function readInfo(text: string): readonly DescribedPackage[] {
-  const found: DescribedPackage[] = [];
-  const reader = createInfoReader((each) => found.push(each));
-  reader.take(Buffer.from(text));
-  reader.end();
-  return found;
-}
 
 describeCases("pacman", ({ path, text }) => {
   it("every file is one of those below", () => {
@@ -45,7 +36,7 @@ describeCases("pacman", ({ path, text }) => {
   });
 
   it("qi-old.txt: packages as an old pacman describes them", () => {
-    const [acl, abcde, ...more] = readInfo(text("qi-old.txt"));
+    const [acl, abcde, ...more] = parseDescribed(text("qi-old.txt"));
     expect(more).toEqual([]);
     expect(acl).toMatchObject({
       name: "acl",
@@ -69,7 +60,7 @@ describeCases("pacman", ({ path, text }) => {
   });
 
   it("qii-zstd.txt: values of several lines belong to their field, and files to none of them", () => {
-    const found = readInfo(text("qii-zstd.txt"));
+    const found = parseDescribed(text("qii-zstd.txt"));
     expect(found.map(({ name, version, installedBytes }) => [name, version, installedBytes])).toEqual([
       ["zstd", "1.5.6-1", 1527 * 1024],
       ["apparmor", "3.1.7-4", Math.round(4.11 * 1024 ** 2)],
@@ -88,13 +79,15 @@ describeCases("pacman", ({ path, text }) => {
   });
 
   it("si-graphicsmagick.txt: what can be had, with its size and optional dependencies", () => {
-    const content = text("si-graphicsmagick.txt");
-    const [info, ...more] = readInfo(content);
+    const [info, ...more] = parseDescribed(text("si-graphicsmagick.txt"));
     expect(more).toEqual([]);
     expect(info).toMatchObject({
       repository: "extra",
       name: "graphicsmagick",
       version: "1.3.43-1",
+      architecture: "x86_64",
+      replaces: [],
+      conflicts: [],
       downloadBytes: Math.round(2.58 * 1024 ** 2),
       installedBytes: Math.round(13.97 * 1024 ** 2),
       optional: [
@@ -113,15 +106,5 @@ describeCases("pacman", ({ path, text }) => {
       ],
     });
     expect(info?.depends).toHaveLength(10);
-    expect(parseDetails(content)).toEqual([
-      {
-        name: "graphicsmagick",
-        version: "1.3.43-1",
-        architecture: "x86_64",
-        bytes: Math.round(13.97 * 1024 ** 2),
-        replaces: [],
-        conflicts: [],
-      },
-    ]);
   });
 });

@@ -83,6 +83,7 @@ async function startRecorded(): Promise<{ readonly service: MutableService; read
     ChatProvider: service.provider,
     PackageManager: service.packageManager,
     PackageFiles: service.packageManager.files,
+    Holds: service.packageManager.holds,
     SnapshotBackend: service.snapshots,
     Processes: service.processes,
     Reboots: service.reboots,

@@ -116,20 +116,13 @@ describe("an image-based system", () => {
 
   it("refuses everything that has an effect on packages, and says what to run", async () => {
     const { manager } = await both(answering({}));
-    const ofManager = [
-      "refresh",
-      "simulate",
-      "planChange",
-      "setHolds",
-      "commit",
-      "repair",
-      "finish",
-      "planMissing",
-    ] as const;
+    const ofManager = ["refresh", "plan", "commit", "repair", "finish", "planMissing"] as const;
     for (const name of [...ofManager, "installMissing"] as const) {
       const call = manager[name] as () => Promise<unknown>;
       await expect(call(), name).rejects.toThrow(ImageBased);
     }
+    await expect(manager.holds.set({ isHeld: true, packages: [] }, signal)).rejects.toThrow(ImageBased);
+    await expect(manager.oldKernels.plan(signal)).resolves.toMatchObject({ changes: [] });
     for (const name of ["fetch", "prefetch", "restore"] as const) {
       const call = manager.files[name] as () => Promise<unknown>;
       await expect(call(), name).rejects.toThrow(ImageBased);

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Exec } from "#adapters/exec/index.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
-import { ImageBased, type PackageManager, type SystemRelease } from "#domain/ports/packages.ts";
+import { ImageBased, noOldKernels, type PackageManager, type SystemRelease } from "#domain/ports/packages.ts";
 import { toDay } from "#kernel/clock.ts";
 import { isRecord, parseJsonObject, recordsIn } from "#kernel/values.ts";
 import type { Argv } from "./common/ports.ts";
@@ -123,10 +123,8 @@ export function onImage(manager: PackageManager, tools: readonly ImageTool[], ex
   const refuse = (): Promise<never> => Promise.reject(new ImageBased(names, upgrades));
   return {
     ...manager,
-    isImageBased: true,
-    isPlannedByRoot: undefined,
-    oldKernels: undefined,
-    knowsSecurity: false,
+    capabilities: { knowsSecurity: false, isPlannedByRoot: false, isImageBased: true },
+    oldKernels: noOldKernels,
     // Without `present` there is no snapshot either: nothing could return to it.
     files: { ...manager.files, present: refuse, prefetch: refuse, fetch: refuse, restore: refuse },
     updates: () => Promise.resolve({ updates: [], held: [], listsAt: null }),
@@ -137,9 +135,8 @@ export function onImage(manager: PackageManager, tools: readonly ImageTool[], ex
       return { ...needs, requiresReboot: needs.requiresReboot || (state?.isStaged ?? false) };
     },
     refresh: refuse,
-    simulate: refuse,
-    planChange: refuse,
-    setHolds: refuse,
+    plan: refuse,
+    holds: { ...manager.holds, set: refuse },
     commit: refuse,
     repair: refuse,
     finish: refuse,

@@ -26,8 +26,8 @@ function createWorld() {
   const simulated = { downloadBytes: 1_000_000 };
   const manager = {
     ...packages,
-    simulate: async (...asked: Parameters<typeof packages.simulate>) => ({
-      ...(await packages.simulate(...asked)),
+    plan: async (...asked: Parameters<typeof packages.plan>) => ({
+      ...(await packages.plan(...asked)),
       ...simulated,
     }),
   };

@@ -15,7 +15,6 @@ import { redact } from "#domain/common/redact.ts";
 import type {
   FoundPackage,
   LoggedTransaction,
-  PackageCatalog,
   PackageDetails,
   RequiringPackage,
 } from "#domain/ports/package-catalog.ts";
@@ -39,11 +38,11 @@ function inOrder<T extends { readonly name: string }>(found: readonly T[], word 
     .map(({ each }) => each);
 }
 
-type Catalogued = Pick<PackageManager, "name" | "installed" | "refreshedAt"> & { readonly catalog: PackageCatalog };
+type Catalogued = Pick<PackageManager, "name" | "installed" | "refreshedAt" | "catalog">;
 
 export interface PackagePorts {
   /** Undefined without a package manager that is supported. */
-  readonly manager: () => Promise<Pick<PackageManager, "name" | "installed" | "refreshedAt" | "catalog"> | undefined>;
+  readonly manager: () => Promise<Catalogued | undefined>;
   /** Whether a caller may see a package. */
   readonly maySee: (caller: Caller | undefined, name: string) => boolean;
   /** Whether a caller may see all packages. */
@@ -55,12 +54,8 @@ const noLists = "there are no package lists (GET /updates/check?refresh=true fet
 /** @throws DomainError `UNAVAILABLE` where packages cannot be asked about. */
 async function cataloguedBy(find: PackagePorts["manager"]): Promise<Catalogued> {
   const manager = await find();
-  if (manager?.catalog !== undefined) return { ...manager, catalog: manager.catalog };
-  const reason =
-    manager === undefined
-      ? "no package manager here is supported"
-      : `with ${manager.name} only what is installed and its updates are known here (GET /updates/check)`;
-  throw new DomainError("UNAVAILABLE", `cannot look for packages: ${reason}`, {
+  if (manager !== undefined) return manager;
+  throw new DomainError("UNAVAILABLE", "cannot look for packages: no package manager here is supported", {
     missing: "package catalog",
     retryable: false,
   });

@@ -66,6 +66,8 @@ export interface HoldRequest {
   readonly packages: readonly Pick<InstalledPackage, "name" | "architecture">[];
 }
 
+export const isChange = (request: UpdateRequest | ChangeRequest): request is ChangeRequest => "change" in request;
+
 /** The simulation of the package manager; nothing else is ever done. */
 export interface TransactionPlan {
   readonly changes: readonly PackageChange[];
@@ -170,7 +172,10 @@ export interface ManagerCommands {
   readonly unhold: string;
 }
 
-/** Kernels that nothing needs any more: neither the running one, nor the newest, nor the newest beside these. */
+/**
+ * Kernels that nothing needs any more: neither the running one, nor the newest, nor the newest beside these. None where the manager
+ * removes them itself, or knows of none.
+ */
 export interface OldKernels {
   /** Their removal, with what came along with them; part of each update of everything. `diskBytes` is negative. */
   readonly plan: (signal: AbortSignal) => Promise<TransactionPlan>;
@@ -178,21 +183,38 @@ export interface OldKernels {
   readonly remove: (plan: TransactionPlan, signal: AbortSignal) => Promise<void>;
 }
 
+export const noOldKernels: OldKernels = {
+  plan: () => Promise.resolve(noChanges),
+  remove: () => Promise.reject(new UpdateRefused("there are no old kernels")),
+};
+
+/** What keeps packages at their version. */
+export interface Holds {
+  /** Why {@link set} is not possible on this host; undefined where it is. */
+  readonly lack: () => Promise<string | undefined>;
+  /** @throws PackagesLocked; UpdateRefused for what is not installed. */
+  readonly set: (holds: HoldRequest, signal: AbortSignal) => Promise<TransactionResult>;
+}
+
+/** In what managers differ. Each has all of the rest. */
+export interface Capabilities {
+  /** Whether it tells security updates from others. */
+  readonly knowsSecurity: boolean;
+  /** Whether only root can {@link PackageManager.plan}, although nothing is changed. */
+  readonly isPlannedByRoot: boolean;
+  /** Whether packages come in an image: what would change them throws {@link ImageBased}, and only root can ask for the next release. */
+  readonly isImageBased: boolean;
+}
+
 /** The package manager of the host. It asks no questions and keeps configuration files. */
 export interface PackageManager {
   readonly name: PackageManagerName;
-  /** Whether it knows security updates. */
-  readonly knowsSecurity: boolean;
-  /** What would change packages throws {@link ImageBased}; only root can ask for the next release. */
-  readonly isImageBased?: true;
-  /** Whether only root can {@link simulate}, although nothing is changed. */
-  readonly isPlannedByRoot?: true | undefined;
+  readonly capabilities: Capabilities;
   readonly commands: ManagerCommands;
   readonly files: PackageFiles;
-  /** Undefined where the manager removes them itself, or knows of none. */
-  readonly oldKernels?: OldKernels | undefined;
-  /** Undefined where packages that are not installed cannot be asked about here. */
-  readonly catalog?: PackageCatalog;
+  readonly holds: Holds;
+  readonly oldKernels: OldKernels;
+  readonly catalog: PackageCatalog;
   readonly installed: (signal: AbortSignal) => Promise<readonly InstalledPackage[]>;
   /** @throws when it does not answer. */
   readonly faults: (signal: AbortSignal) => Promise<PackageFaults>;
@@ -208,18 +230,9 @@ export interface PackageManager {
   /** @throws PackagesLocked; Error when a list cannot be loaded. */
   readonly refresh: (progress: Progress, signal: AbortSignal) => Promise<void>;
   /** @throws UpdateRefused for names that are not installed or are held, or without a solution. */
-  readonly simulate: (request: UpdateRequest, signal: AbortSignal) => Promise<TransactionPlan>;
-  /** As {@link simulate}, for packages that come or go. Both are undefined where that is not supported. */
-  readonly planChange?: (request: ChangeRequest, signal: AbortSignal) => Promise<TransactionPlan>;
-  /**
-   * Undefined where that is not supported.
-   * @throws PackagesLocked; UpdateRefused for what is not installed.
-   */
-  readonly setHolds?: (holds: HoldRequest, signal: AbortSignal) => Promise<TransactionResult>;
-  /** Why {@link setHolds} is not possible on this host; undefined where it is. */
-  readonly holdsLack?: () => Promise<string | undefined>;
+  readonly plan: (request: UpdateRequest | ChangeRequest, signal: AbortSignal) => Promise<TransactionPlan>;
   /** By name of an installed package, why it is never removed. */
-  readonly unremovable?: (signal: AbortSignal) => Promise<ReadonlyMap<string, string>>;
+  readonly unremovable: (signal: AbortSignal) => Promise<ReadonlyMap<string, string>>;
   /**
    * Makes exactly the changes of the plan, in its own systemd unit named after the transaction, independently of the caller.
    * @throws PackagesLocked before any change; UpdateRefused when the plan has become obsolete.

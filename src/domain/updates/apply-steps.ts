@@ -11,6 +11,7 @@ import type {
   UpdateRequest,
 } from "#domain/ports/packages.ts";
 import {
+  isChange,
   PackageFileMissing,
   PackagesLocked,
   TransactionUnseen,
@@ -23,7 +24,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
-import { changeTexts, doingOf, isChange, planFor } from "./change-plan.ts";
+import { changeTexts, doingOf, planFor } from "./change-plan.ts";
 import type { Condition, HostCondition } from "./condition.ts";
 import type { DowngradeRules } from "./downgrades.ts";
 import type { GuardTimes } from "./guard.ts";

@@ -129,7 +129,7 @@ describe("an update that is hindered", () => {
 
   it("reports what an earlier process has changed although the package manager is in use by now", async () => {
     const { manager, ports, wanted } = setUp();
-    const plan = await manager.simulate(wanted().request, signal);
+    const plan = await manager.plan(wanted().request, signal);
     const phase: ApplyPhase = { is: "committing", plan, snapshotId: "" };
     manager.packages.set("editor", fakePackage("editor", "1.1"));
     manager.lockedBy = { pid: 7, program: "apt-get" };

@@ -1,5 +1,5 @@
 import type { GuardVerdict, KeptConfig, UpdateApply } from "#contract/updates.ts";
-import { within } from "#domain/ports/packages.ts";
+import { isChange, within } from "#domain/ports/packages.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import {
   type ApplyPhase,
@@ -13,7 +13,6 @@ import {
   troubleIn,
   type Update,
 } from "./apply-steps.ts";
-import { isChange } from "./change-plan.ts";
 import { activeUnitsOf, type Condition, type Removal, worseThan } from "./condition.ts";
 import { timesAfterRollback, type Watch, watchAfter } from "./guard.ts";
 import { isKernelPackage } from "./kernel-packages.ts";

@@ -116,10 +116,10 @@ async function update(
   if (!hasBegun(opensAt)) {
     const rival = await findRival(host, units, signal);
     if (rival !== undefined) return found("refused", rival);
-    if (plan.what === "security" && !manager.knowsSecurity)
+    if (plan.what === "security" && !manager.capabilities.knowsSecurity)
       return found("refused", `${manager.name} does not distinguish security updates from others (set what to all)`);
     await refusedAsInvalid(() => manager.refresh(noProgress, signal)).catch(notRefreshed);
-    const { changes } = await refusedAsInvalid(() => manager.simulate(input.request, signal));
+    const { changes } = await refusedAsInvalid(() => manager.plan(input.request, signal));
     if (changes.length === 0) return found("nothing", "nothing to update");
     const held = heldBack("updates:apply");
     if (held !== undefined) throw held;

@@ -1,18 +1,16 @@
-import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import {
   type ChangeRequest,
+  isChange,
   type PackageManager,
   type TransactionPlan,
   UpdateRefused,
   type UpdateRequest,
 } from "#domain/ports/packages.ts";
 
-export const isChange = (request: UpdateRequest | ChangeRequest): request is ChangeRequest => "change" in request;
-
 /** The package of this service: who removes it has nobody left who could put it back. */
 const ownPackage = "steward";
 
-type Manager = Pick<PackageManager, "name" | "simulate" | "planChange" | "unremovable">;
+type Manager = Pick<PackageManager, "plan" | "unremovable">;
 
 /** What is asked for, as in `cannot update`. */
 export const doingOf = (request: UpdateRequest | ChangeRequest): string =>
@@ -33,16 +31,10 @@ export async function planFor(
   request: UpdateRequest | ChangeRequest,
   signal: AbortSignal,
 ): Promise<TransactionPlan> {
-  if (!isChange(request)) return manager.simulate(request, signal);
-  const { name, planChange, unremovable } = manager;
-  if (planChange === undefined || unremovable === undefined)
-    throw new HostUnavailable(`with ${name} packages are updated here, and neither installed nor removed`, {
-      missing: "changes of packages",
-      retryable: false,
-    });
+  if (!isChange(request)) return manager.plan(request, signal);
   const named = request.change === "install" ? [] : request.names.map((word) => word.replace(/:[^:]*$/, ""));
   const demandRemovable = async (names: readonly string[]): Promise<void> => {
-    const reasons = names.length === 0 ? new Map<string, string>() : await unremovable(signal);
+    const reasons = names.length === 0 ? new Map<string, string>() : await manager.unremovable(signal);
     for (const each of names) {
       const reason = each === ownPackage ? "it is this service" : reasons.get(each);
       if (reason !== undefined) throw new UpdateRefused(`${each} would be removed, which is refused: ${reason}`);
@@ -50,7 +42,7 @@ export async function planFor(
   };
   // In the words for everybody, before the package manager refuses it in its own.
   await demandRemovable(named);
-  const plan = await planChange(request, signal);
+  const plan = await manager.plan(request, signal);
   const removed = plan.changes.flatMap((each) => (each.to === null ? [each.name] : []));
   const others = removed.filter((each) => !named.includes(each));
   await demandRemovable(others);

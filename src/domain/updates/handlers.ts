@@ -80,7 +80,7 @@ async function findUpdates(
     },
     held: [...held],
     package_manager: manager.name,
-    security_known: manager.knowsSecurity,
+    security_known: manager.capabilities.knowsSecurity,
     checked_at: toNullableTimestamp(listsAt),
     cache_age_seconds: listsAt === null ? null : Math.max(0, Math.floor((clock.now() - listsAt) / 1000)),
     requires_reboot: needs.requiresReboot,
@@ -302,7 +302,7 @@ export function updatesHandlers(ports: {
       const { guard = false, restart_stale: restartsStale = false } = body;
       const { create_snapshot: snapshot = ports.takesSnapshot } = body;
       const takesSnapshot = snapshot !== false;
-      const lacksSecurity = isSecurityOnly && !manager.knowsSecurity;
+      const lacksSecurity = isSecurityOnly && !manager.capabilities.knowsSecurity;
       refuseAll([lacksSecurity && withoutSecurity(manager), guard && !takesSnapshot && withoutSnapshot()]);
       const request: UpdateRequest = { type, isSecurityOnly, names };
       const input: ApplyInput = {
@@ -314,7 +314,7 @@ export function updatesHandlers(ports: {
       };
       if (query.dry_run ?? false) return applyPlan(updates, input, ports, context.signal());
       return work.begin("updates.apply", input, context, () =>
-        refusedAsInvalid(() => manager.simulate(request, context.signal())),
+        refusedAsInvalid(() => manager.plan(request, context.signal())),
       );
     },
 

@@ -3,8 +3,8 @@ import type { OperationError, OperationStatus } from "#contract/operation-entry.
 import type { updates } from "#contract/updates.ts";
 import type { HookSubject, Hooks, PostEvent, PreEvent } from "#domain/common/hooks.ts";
 import { askingSteps, refusedBy } from "#domain/common/hooks.ts";
+import { isChange } from "#domain/ports/packages.ts";
 import type { TransactionInput } from "./apply-steps.ts";
-import { isChange } from "./change-plan.ts";
 import type { UpdateKind, UpdateWork } from "./verbs.ts";
 
 interface Watched<K extends UpdateKind> {

@@ -74,10 +74,10 @@ function resultOf(wanted: Wanted, now: readonly InstalledPackage[]): PackageHold
 }
 
 /** @throws HostUnavailable where packages cannot be held here. */
-async function demandSupport(manager: PackageManager, isHeld: boolean) {
-  const { name, commands, setHolds: set } = manager;
-  const lack = set === undefined ? "that is not supported" : await manager.holdsLack?.();
-  if (set !== undefined && lack === undefined) return set;
+async function demandSupport(manager: PackageManager, isHeld: boolean): Promise<void> {
+  const { name, commands, holds } = manager;
+  const lack = await holds.lack();
+  if (lack === undefined) return;
   const remedy = isHeld ? `${commands.hold} does that` : `${commands.unhold} ends that`;
   throw new HostUnavailable(`with ${name} packages are neither held nor released here: ${lack} (${remedy})`, {
     missing: "holds of packages",
@@ -94,8 +94,10 @@ async function setHolds(
   const { isHeld } = wanted;
   const due = dueOf(wanted);
   if (due.length > 0) {
-    const set = await demandSupport(manager, isHeld);
-    const { isDone, reason } = await refusedAsInvalid(() => set({ isHeld, packages: due }, signal), doing);
+    const { isDone, reason } = await refusedAsInvalid(
+      () => manager.holds.set({ isHeld, packages: due }, signal),
+      doing,
+    );
     if (!isDone) throw new DomainError("INTERNAL_ERROR", `cannot ${doing}: ${reason}`);
   }
   const after = await manager.installed(signal);

@@ -23,7 +23,7 @@ export function createSecurityUpdater(ports: {
     async plan(names: readonly string[], signal: AbortSignal) {
       const manager = (await host())?.manager;
       if (manager === undefined) throw new Error("this host has no package manager that is supported");
-      const plan = await manager.simulate(requestFor(names), signal);
+      const plan = await manager.plan(requestFor(names), signal);
       return {
         packages: plan.changes.map(({ name }) => name),
         changes: changeTexts(plan),

@@ -12,7 +12,7 @@ import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import { statusCheckId } from "#contract/check-meanings.ts";
 import { packageStatusCheck } from "#domain/health/checks/package-status.ts";
 import { securityUpdatesCheck } from "#domain/health/checks/security-updates.ts";
-import type { FoundPackage, LoggedTransaction, PackageCatalog } from "#domain/ports/package-catalog.ts";
+import type { FoundPackage, LoggedTransaction } from "#domain/ports/package-catalog.ts";
 import type { PackageManager, TransactionPlan, UpdateRequest } from "#domain/ports/packages.ts";
 import { planFor } from "#domain/updates/change-plan.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
@@ -57,8 +57,7 @@ const whole = (request: Partial<UpdateRequest>): UpdateRequest => ({
   ...request,
 });
 
-const simulate = (request: Partial<UpdateRequest>): Promise<TransactionPlan> =>
-  manager.simulate(whole(request), signal);
+const simulate = (request: Partial<UpdateRequest>): Promise<TransactionPlan> => manager.plan(whole(request), signal);
 
 const noUnits = (): Promise<never> => Promise.reject(new Error("nothing is restarted here"));
 
@@ -130,23 +129,19 @@ async function goOn(id: string, plan: TransactionPlan): Promise<GoneOn> {
   return { repaired, committed, installed: await manager.installed(signal), left, status };
 }
 
-function catalog(): PackageCatalog {
-  if (manager.catalog === undefined) throw new Error(`${name} has no catalog`);
-  return manager.catalog;
-}
 async function search(words: readonly string[]): Promise<readonly FoundPackage[]> {
-  const { names, read } = await catalog().search(words, signal);
+  const { names, read } = await manager.catalog.search(words, signal);
   return names.map((_, at) => read(at));
 }
 const describe = async (wanted: string): Promise<Described> => ({
-  details: (await catalog().show(wanted, signal)) ?? null,
-  requiring: await catalog().requiring(wanted, signal),
-  files: (await catalog().filesOf(wanted, signal)) ?? null,
+  details: (await manager.catalog.show(wanted, signal)) ?? null,
+  requiring: await manager.catalog.requiring(wanted, signal),
+  files: (await manager.catalog.filesOf(wanted, signal)) ?? null,
 });
 
 async function history(): Promise<readonly LoggedTransaction[]> {
   const logged: LoggedTransaction[] = [];
-  for await (const each of catalog().history(signal)) logged.push(each);
+  for await (const each of manager.catalog.history(signal)) logged.push(each);
   return logged;
 }
 
@@ -210,7 +205,7 @@ async function carryOut(work: PackageWork): Promise<unknown> {
       return backend.list(signal);
     case "hold": {
       const packages = (await manager.installed(signal)).filter(({ name: each }) => work.names.includes(each));
-      return manager.setHolds?.({ isHeld: work.isHeld, packages }, signal);
+      return manager.holds.set({ isHeld: work.isHeld, packages }, signal);
     }
     case "search":
       return search(work.words);

@@ -4,6 +4,7 @@ import { readTextOrEmpty, writeFileAtomic } from "#adapters/files/index.ts";
 import {
   type PackageChange,
   type PackageManager,
+  type PresentPackage,
   type Progress,
   type TransactionPlan,
   type TransactionResult,
@@ -12,9 +13,19 @@ import {
 import { formatBytes } from "#kernel/text.ts";
 import { demandSame } from "../common/changes.ts";
 import { asResult, longestMs, type Transact, type Transaction, unitFor } from "../common/transactions.ts";
+import { qualifiedName } from "./database.ts";
 import { parseStatusLine, readableLine } from "./output.ts";
 import type { Simulate } from "./plan.ts";
-import { type AptPaths, type AptWords, isPackageName, toArguments, wordOf, wordsFor } from "./words.ts";
+import {
+  type AptPaths,
+  type AptWords,
+  isPackageName,
+  toArguments,
+  withoutCaches,
+  withoutSources,
+  wordOf,
+  wordsFor,
+} from "./words.ts";
 
 /** Packages to be marked automatic after a transaction; written down before it, since apt takes no mark of half-installed ones. */
 export function createMarks(folder: string) {
@@ -149,5 +160,26 @@ export function createCommit(ports: {
     );
     if (changed.isDone) await marks.forget(unit);
     return changed;
+  };
+}
+
+/** dpkg keeps holds in its own database, so its locks are waited for. */
+export function createHolds(ports: {
+  readonly transact: Transact;
+  readonly paths: AptPaths;
+  readonly present: () => Promise<readonly PresentPackage[]>;
+}): PackageManager["holds"]["set"] {
+  const { transact, paths, present } = ports;
+  return async ({ isHeld, packages }, signal) => {
+    const installed = (await present()).filter(({ state }) => state !== "configuration").map(qualifiedName);
+    const words = packages.map(qualifiedName);
+    for (const word of words)
+      if (!isPackageName(word) || !installed.includes(word)) throw new UpdateRefused(`${word} is not installed`);
+    if (words.length === 0) return { isDone: true, reason: "" };
+    const verb = isHeld ? "hold" : "unhold";
+    const description = `Steward ${isHeld ? "holds" : "releases"} packages (apt-mark ${verb})`;
+    const argv = ["/usr/bin/apt-mark", ...withoutCaches, ...withoutSources, verb, "--", ...words] as const;
+    const locks = [paths.frontendLock, paths.databaseLock];
+    return asResult(() => transact({ unit: `steward-apt-${verb}`, description, argv, locks }, signal));
   };
 }

@@ -1,23 +1,23 @@
 import { release as runningKernel } from "node:os";
 import type { PackageCatalog } from "#domain/ports/package-catalog.ts";
-import type {
-  InstalledPackage,
-  PackageChange,
-  PackageManager,
-  PresentPackage,
-  Progress,
-  TransactionResult,
+import {
+  type InstalledPackage,
+  isChange,
+  type PackageChange,
+  type PackageManager,
+  type PresentPackage,
+  type Progress,
+  type TransactionResult,
 } from "#domain/ports/packages.ts";
 import { createLockTable } from "../common/locks.ts";
 import { type Backend, keptFolder, type ManagerPorts } from "../common/ports.ts";
 import { missingLog } from "../common/rotated-logs.ts";
 import { createStaleUnits } from "../common/stale-code.ts";
 import { asResult, createTransactions, orLocked, settle, type Transaction, unitFor } from "../common/transactions.ts";
-import { createCommit, createMarks, markCommands, progressReporter } from "./commit.ts";
-import { createDatabase, nativeArchitecture, qualifiedName, readPresent } from "./database.ts";
+import { createCommit, createHolds, createMarks, markCommands, progressReporter } from "./commit.ts";
+import { createDatabase, nativeArchitecture, qualifiedName, readPresent, readUnremovable } from "./database.ts";
 import { createDetails } from "./details.ts";
 import { historyLog, readHistory } from "./history.ts";
-import { createHolds } from "./holds.ts";
 import { createOldKernels } from "./kernels.ts";
 import { createLists, type Lists } from "./lists.ts";
 import { createOffers, createSecurity, markOfSources } from "./offers.ts";
@@ -27,9 +27,7 @@ import { createSimulate } from "./plan.ts";
 import { createRelease, type ReleaseFiles } from "./release.ts";
 import { createRepairs, refreshLists } from "./repairs.ts";
 import { createSearchIndex } from "./search-index.ts";
-import { createFaults } from "./states.ts";
-import { readUnremovable } from "./unremovable.ts";
-import { createUpdaters } from "./updaters.ts";
+import { createFaults, createUpdaters } from "./states.ts";
 import { type AptPaths, aptPaths } from "./words.ts";
 
 function createRepair(ports: {
@@ -197,7 +195,7 @@ function createApt(ports: AptPorts): PackageManager {
 
   return {
     name: "apt",
-    knowsSecurity: true,
+    capabilities: { knowsSecurity: true, isPlannedByRoot: false, isImageBased: false },
     commands: {
       finisher: "dpkg",
       finish: "dpkg --configure -a",
@@ -220,12 +218,12 @@ function createApt(ports: AptPorts): PackageManager {
     refresh: (progress, signal) =>
       orLocked(() => refreshLists({ transact: reporting(progress), paths, lists }, signal)),
     ...createRepairs({ exec, transact, paths }),
-    async simulate(request, signal) {
+    async plan(request, signal) {
+      if (isChange(request)) return simulate.change(request, signal);
       const plan = await simulate.plan(request, signal);
       return request.names === undefined ? kernels.addTo(plan, signal) : plan;
     },
-    planChange: (request, signal) => simulate.change(request, signal),
-    setHolds: createHolds({ transact, paths, present }),
+    holds: { lack: () => Promise.resolve(undefined), set: createHolds({ transact, paths, present }) },
     unremovable: () => readUnremovable(paths.status, runningKernel()),
     commit: createCommit({ simulate, transact, paths, isAutomatic, marks }),
     settle: (id, signal) => settle(ports, unitFor(id), signal),

@@ -28,6 +28,14 @@ export function demandSame(now: readonly PlainChange[], planned: readonly PlainC
   throw new UpdateRefused(`what would be done has changed since it was planned (now ${found})`);
 }
 
+/** What is gone after a change. */
+export const removalOf = ({ name, architecture, version }: PackageVersion) => ({
+  name,
+  architecture,
+  from: version,
+  to: null,
+});
+
 export type PlainChange = Omit<PackageChange, "isSecurity">;
 
 export const toInstalledPackages = <T extends PackageVersion>(

@@ -74,6 +74,19 @@ export function missingOf(
   };
 }
 
+/** Packages whose mark is to be changed: one group of those that become manual, and one of the others. */
+export function marksFor(
+  wanted: readonly InstalledPackage[],
+  present: readonly InstalledPackage[],
+  wordOf: (found: PackageVersion) => string = nevraOf,
+): readonly { readonly isManual: boolean; readonly names: readonly string[] }[] {
+  const now = new Map(present.map((each) => [wordOf(each), each.isManual]));
+  const changed = wanted.filter((each) => now.get(wordOf(each)) === !each.isManual);
+  return [true, false]
+    .map((isManual) => ({ isManual, names: changed.filter((each) => each.isManual === isManual).map(wordOf) }))
+    .filter((mark) => mark.names.length > 0);
+}
+
 /** Package files of a manager whose packages cannot be put together again from what is installed. */
 export function createPackageFiles<State extends { readonly packages: readonly PackageVersion[] }>(host: {
   readonly database: Asks<State>;

@@ -1,114 +1,128 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { PackageCatalog } from "#domain/ports/package-catalog.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { marksOf } from "../common/marks.ts";
 import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
-import { createRpmCatalog, namesInFolders } from "../common/rpm/catalog.ts";
-import { createRpmManager } from "../common/rpm/manager.ts";
-import { databaseMark, listsAt, listsMark, rpmDatabases } from "../common/rpm/marks.ts";
+import { createRpmManager, rpmDatabases } from "../common/rpm/manager.ts";
+import { isPackageName } from "../common/rpm/names.ts";
 import { createOffers, type Offers, releaseOf } from "../common/rpm/offers.ts";
-import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
-import { createRepoqueryLists } from "../common/rpm/repoquery.ts";
-import { createRowPlans } from "../common/rpm/row-plans.ts";
-import { createHistory } from "./history.ts";
-import { type Dnf, openDnf, type RpmDatabase, toInstalled, withoutRepositories } from "./host.ts";
-import { asksReboot, parseAdvisories, parseCheckUpdate } from "./lists.ts";
-import { scriptFailures } from "./output.ts";
+import { createRpmCatalog } from "../common/rpm/present.ts";
+import { asResult, unitFor } from "../common/transactions.ts";
+import type { Dialect, Dnf, RpmDatabase } from "./dialect.ts";
+import { dialect4 } from "./dialect4.ts";
+import { dialect5 } from "./dialect5.ts";
+import { openDnf } from "./host.ts";
+import { databaseMark, listsAt, listsMark } from "./marks.ts";
 import { createDnfPackageFiles } from "./package-files.ts";
-import { createRepairs, findingsOf, refresh } from "./repairs.ts";
+import { createPlans } from "./plans.ts";
+import { createRepairs, findingsOf, refresh, setVersionLocks } from "./repairs.ts";
 import { replay, telling } from "./replay.ts";
-import { askOffered, createSimulate } from "./simulation.ts";
-import { lackOfVersionLock, setVersionLocks } from "./version-locks.ts";
+import { availableFormat, createLists, parseOffered } from "./repoquery.ts";
+
+/** Names in files `*.conf` of directories, one a line. */
+async function namesIn(directories: readonly string[]): Promise<readonly string[]> {
+  const paths = await Promise.all(
+    directories.map(async (directory) =>
+      ((await orUndefined(readdir(directory))) ?? [])
+        .filter((name) => name.endsWith(".conf"))
+        .map((name) => join(directory, name)),
+    ),
+  );
+  const texts = await Promise.all(paths.flat().map((path) => orUndefined(readFile(path, "utf8"))));
+  return texts.flatMap((text) => (text ?? "").split("\n").map((line) => line.trim())).filter(isPackageName);
+}
 
 const markOf = async ({ places }: Dnf): Promise<string> =>
   `${await listsMark(places.lists)}\n${await marksOf(places.settings)}`;
 
-function offersOf(dnf: Dnf): Asks<Offers<RpmDatabase>> {
-  const { ask, database } = dnf;
-  return createOffers({
-    database,
+const offersOf = (dnf: Dnf): Asks<Offers<RpmDatabase>> =>
+  createOffers({
+    database: dnf.database,
     mark: () => markOf(dnf),
-    updates: async (signal) => parseCheckUpdate(await ask(["check-update"], signal)),
-    advisories: async (signal) => {
-      // Without what keeps packages back: those that are held have holes as well.
-      const all = ["--disableplugin=versionlock", "--disableexcludes=all"];
-      return parseAdvisories(await ask([...all, "updateinfo", "list", "--security", "--updates"], signal));
-    },
+    updates: (signal) => dnf.dialect.updates(dnf, signal),
+    advisories: (signal) => dnf.dialect.advisories(dnf, signal),
   });
-}
 
-function catalogOf(dnf: Dnf, { exec }: ManagerPorts): PackageCatalog {
-  const { ask, database, places } = dnf;
+function catalogOf(dnf: Dnf): PackageCatalog {
+  const { dialect, database, exec, places, toInstalled } = dnf;
   return createRpmCatalog({
     exec,
     rpm: places.rpm,
     installed: async (signal) => toInstalled(await database(signal)),
     mark: async () => `${await databaseMark(places.databases, places.history)}\n${await markOf(dnf)}`,
-    lists: createRepoqueryLists({ ask, withHeld: "--disableexcludes=all" }),
-    protectedNames: async () => new Set(["dnf", ...(await namesInFolders(places.protectedFolders))]),
-    history: createHistory(places),
+    lists: createLists(dnf),
+    protectedNames: async () => new Set([dialect.name, ...(await namesIn(places.protectedFolders))]),
+    history: dialect.history(dnf),
     historyLog: places.history,
   });
 }
 
-function createDnf(ports: ManagerPorts): PackageManager {
-  const dnf = openDnf(ports);
-  const { ask, tryAsking, database } = dnf;
+function createDnf(dialect: Dialect, ports: ManagerPorts): PackageManager {
+  const dnf = openDnf(ports, dialect);
+  const { ask, database, places } = dnf;
   const offers = offersOf(dnf);
 
   const manager = createRpmManager(
     {
       name: "dnf",
-      commands: {
-        finisher: "dnf",
-        finish: "dnf history redo last",
-        installMissing: "dnf install",
-        refreshLists: "dnf makecache",
-        hold: "dnf versionlock add",
-        unhold: "dnf versionlock delete, or its line in excludepkgs,",
-      },
+      isPlannedByRoot: dialect.isPlannedByRoot,
+      holdsLack: () => Promise.resolve(dialect.holdsLack()),
+      catalog: catalogOf(dnf),
+      commands: dialect.commands(),
       database,
-      toInstalled,
+      toInstalled: dnf.toInstalled,
       offers,
-      listsAt: () => listsAt(dnf.places.lists),
+      listsAt: () => listsAt(places.lists),
       repairs: createRepairs(dnf),
       files: createDnfPackageFiles(dnf, ports),
       writer: dnf.writer,
       findings: (signal) => findingsOf(dnf, signal),
 
-      ...createRowPlans({ simulate: createSimulate(dnf), ask: askOffered(dnf), withoutRepositories }),
-      rpm: dnf.places.rpm,
-      ownPackages: ["dnf"],
-      protectedNames: () => namesInFolders(dnf.places.protectedFolders),
+      ...createPlans(dnf),
+      rpm: places.rpm,
+      ownPackages: [dialect.name],
+      protectedNames: () => namesIn(places.protectedFolders),
 
       change: (unit, changes, options, signal) => replay(dnf, { unit, changes, ...options }, signal),
-      // Dnf says of a stored transaction that it cannot be done as it is, or that something else depends on it by now.
-      isRefusal: (reason) => /problems occurred while (?:replaying|running)|^Problem(?: \d+)?: /.test(reason),
-      scriptFailures,
-      telling,
+      isRefusal: dialect.isRefusal,
+      scriptFailures: dialect.scriptFailures,
+      telling: telling(dialect),
       hold: (names, isHeld, signal) => setVersionLocks(dnf, { names, isHeld }, signal),
       refresh: (onLine, signal) => refresh(dnf, onLine, signal),
 
       async release(signal) {
         const query = ["repoquery", "--upgrades", "--latest-limit=1", "--whatprovides=system-release"];
-        const [next] = parseOffered(await ask([...query, `--queryformat=${availableFormat}`], signal));
+        const [next] = parseOffered(await ask([...query, dnf.formatted(availableFormat)], signal));
         return next && releaseOf(next, await offers(signal));
       },
 
-      // Where its plugin is there, dnf knows by what was installed since the start.
-      updaters: () => Promise.resolve(["dnf-automatic.timer", "dnf-automatic-install.timer"]),
-      asksReboot: async (signal) =>
-        asksReboot(await tryAsking([withoutRepositories, "needs-restarting", "--reboothint"], signal)),
+      updaters: (signal) => dialect.updaters(dnf, signal),
+      asksReboot: (signal) => dialect.asksReboot(dnf, signal),
     },
     ports,
   );
-  // What it would do it tells nobody else, whatever the answer to its question is.
-  const catalog = catalogOf(dnf, ports);
-  return { ...manager, catalog, isPlannedByRoot: true, holdsLack: () => Promise.resolve(lackOfVersionLock(dnf)) };
+
+  return {
+    ...manager,
+    async repair(transaction, signal) {
+      const repaired = await manager.repair(transaction, signal);
+      if (!repaired.isDone) return repaired;
+      return asResult(
+        () => dialect.restoreReasons(dnf, unitFor(transaction.id), signal),
+        () => "",
+      );
+    },
+  };
 }
 
-export const dnf: Backend = {
-  program: "/usr/bin/dnf",
-  probe: ["/usr/bin/rpm", "--query", "rpm"],
+const backendOf = (dialect: Dialect): Backend => ({
+  program: dialect.places().dnf[0],
+  probe: dialect.probe,
   databases: rpmDatabases,
-  open: createDnf,
-};
+  open: (ports) => createDnf(dialect, ports),
+});
+
+export const dnf = backendOf(dialect4);
+export const dnf5 = backendOf(dialect5);

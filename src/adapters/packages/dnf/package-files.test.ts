@@ -1,9 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { missingOf } from "../common/package-files.ts";
-import { isExact, shellLines } from "./package-files.ts";
+import { type Missing, missingOf } from "../common/package-files.ts";
+import { shellLines } from "./dialect4.ts";
+import { parsePlan } from "./output4.ts";
+import { isExactly } from "./plans.ts";
 
 const app = { name: "app", version: "1:1.0-1", architecture: "noarch" };
 const lib = { name: "lib", version: "2.0-1", architecture: "x86_64" };
+
+const isExact = (text: string, missing: Missing): boolean => isExactly(parsePlan(text) ?? [], missing);
 
 describe("returning to packages", () => {
   it("does what is missing and nothing else", () => {

@@ -1,94 +1,76 @@
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { PackageFiles } from "#domain/ports/packages.ts";
-import { createPackageFiles, type Missing } from "../common/package-files.ts";
+import { sortedNames } from "../common/marks.ts";
+import { createPackageFiles, marksFor } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
 import { nevraOf } from "../common/rpm/names.ts";
 import { orWithoutLists } from "../common/rpm/offers.ts";
-import { cachedIn, rpmFiles } from "../common/rpm/package-files.ts";
-import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
-import { isExactly, marksFor } from "../common/rpm/table.ts";
+import { fileNameOf, rpmFiles } from "../common/rpm/package-files.ts";
 import { asResult } from "../common/transactions.ts";
-import { type Dnf, toInstalled, withoutRepositories } from "./host.ts";
-import { failureReason, scriptFailures } from "./output.ts";
-import { changingArgv, telling } from "./replay.ts";
-import { parseSummary, parseTable } from "./simulation.ts";
+import type { Dialect, Dnf } from "./dialect.ts";
+import { isExactly } from "./plans.ts";
+import { telling, withStored } from "./replay.ts";
+import { availableFormat, parseOffered } from "./repoquery.ts";
 
 /** Only the given files count: no repository, no holds, no automatic additions or removals; downgrades are allowed. */
-const onlyFiles = [
+const onlyFiles = ({ withoutRepositories, withoutHolds }: Dialect): readonly string[] => [
   withoutRepositories,
-  "--disableplugin=versionlock",
-  "--disableexcludes=all",
+  ...withoutHolds,
   "--setopt=obsoletes=0",
   "--setopt=clean_requirements_on_remove=0",
   "--setopt=install_weak_deps=0",
   "--setopt=protected_packages=",
   "--setopt=installonly_limit=0",
-] as const;
-
-/** Without what keeps packages back. */
-const all = ["--disableplugin=versionlock", "--disableexcludes=all"] as const;
-
-const shellWord = (text: string): string => `'${text.replaceAll("'", `'"'"'`)}'`;
-
-export const shellLines = ({ install, remove }: Missing): string =>
-  [
-    ...(install.length > 0 ? [`install ${install.map(({ path }) => shellWord(path)).join(" ")}`] : []),
-    ...(remove.length > 0 ? [`remove ${remove.map((each) => shellWord(nevraOf(each))).join(" ")}`] : []),
-    "run",
-    "",
-  ].join("\n");
-
-export function isExact(text: string, missing: Missing): boolean {
-  const rows = parseTable(text);
-  if (rows === undefined || rows.length !== parseSummary(text)) return false;
-  return isExactly(rows, missing);
-}
+];
 
 export function createDnfPackageFiles(dnf: Dnf, ports: PackagePorts): PackageFiles {
-  const { database, folder, places, transact } = dnf;
-  const locks = [places.transactionLock];
+  const { dialect, database, places, transact, toInstalled, changingArgv } = dnf;
+  const { output, scriptFailures, withoutHolds } = dialect;
+  const locks = places.changeLocks;
 
   return createPackageFiles({
     ...rpmFiles(ports, places.rpm),
     database,
     toInstalled,
 
-    cached: cachedIn(places.lists),
+    cached: async (wanted) =>
+      (await sortedNames(places.lists)).map((name) => join(places.lists, name, "packages", fileNameOf(wanted))),
 
     async offered(wanted, signal) {
-      const words = ["repoquery", ...all, "--available", `--queryformat=${availableFormat}`, "--"];
+      const words = ["repoquery", ...withoutHolds, "--available", dnf.formatted(availableFormat), "--"];
       return parseOffered(await orWithoutLists(dnf.ask([...words, ...wanted.map(({ name }) => name)], signal), ""));
     },
 
     async download(wanted, own, signal) {
-      const words = ["--quiet", ...all, "download", `--destdir=${own}`, "--", ...wanted.map(nevraOf)];
+      const words = ["--quiet", ...withoutHolds, "download", `--destdir=${own}`, "--", ...wanted.map(nevraOf)];
       const { exitCode } = await ports.exec([...places.dnf, ...words], { signal, timeoutMs: 60 * 60_000 });
       return exitCode === 0 ? (await readdir(own)).map((file) => join(own, file)) : [];
     },
 
     async change(unit, left, progress, signal) {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
-      const path = join(folder, `${unit}.dnf`);
-      await writeFile(path, shellLines(left), { mode: 0o600 });
-      const rehearsal = await dnf.tryAsking(["--assumeno", "--verbose", ...onlyFiles, "shell", path], signal);
-      if (!isExact(rehearsal.stdout, left))
-        return `dnf would not do just that: ${failureReason(`${rehearsal.stdout}\n${rehearsal.stderr}`, rehearsal.exitCode)}`;
-      const description = "Steward returns to a snapshot of packages (dnf shell)";
-      const argv = changingArgv(dnf, ...onlyFiles, "shell", path);
-      const { reason } = await asResult(
-        () => transact({ unit, description, argv, locks, onLine: telling(progress) }, signal),
-        (output) => scriptFailures(output) || (/^Error: /m.test(output) ? failureReason(output, 0) : ""),
-      );
-      await rm(path, { force: true });
-      return reason;
+      const { text, words } = await dialect.returning(dnf, left, signal);
+      return withStored(dnf, unit, text, async (path) => {
+        const how = [...onlyFiles(dialect), ...words(path)];
+        const { exitCode, stdout, stderr } = await dnf.tryAsking([...dialect.planning, ...how], signal);
+        const rows = dialect.parsePlan(stdout);
+        if (rows === undefined || !isExactly(rows, left))
+          return `dnf would not do just that: ${output.failureReason(`${stdout}\n${stderr}`, exitCode)}`;
+        const description = `Steward returns to a snapshot of packages (${dialect.name})`;
+        const onLine = telling(dialect)(progress);
+        const { reason } = await asResult(
+          () => transact({ unit, description, argv: changingArgv(...how), locks, onLine }, signal),
+          // The shell of dnf 4 goes on after an error.
+          (said) => scriptFailures(said) || (/^Error: /m.test(said) ? output.failureReason(said, 0) : ""),
+        );
+        return reason;
+      });
     },
 
     async mark(unit, wanted, signal) {
-      const description = "Steward marks packages as in a snapshot (dnf mark)";
+      const description = `Steward marks packages as in a snapshot (${dialect.name} mark)`;
       for (const { isManual, names } of marksFor(wanted, toInstalled(await database(signal)))) {
-        const verb = isManual ? "install" : "remove";
-        const argv = changingArgv(dnf, withoutRepositories, "mark", verb, "--", ...names);
+        const argv = changingArgv(dialect.withoutRepositories, ...dialect.marking(isManual), "--", ...names);
         await transact({ unit, description, argv, locks }, signal);
       }
     },

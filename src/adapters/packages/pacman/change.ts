@@ -9,40 +9,20 @@ import {
   type TransactionPlan,
   UpdateRefused,
 } from "#domain/ports/packages.ts";
-import { demandNames } from "../common/changes.ts";
+import { demandNames, removalOf } from "../common/changes.ts";
 import { createPattern } from "../common/rpm/names.ts";
 import type { Pacman, PacmanDatabase } from "./host.ts";
 import { hasHostLists } from "./lists.ts";
-import { failureReason } from "./output.ts";
-import { isPackageName } from "./records.ts";
+import { type DescribedPackage, isPackageName } from "./records.ts";
 import {
   demandUnheld,
   fetchDetails,
   isMeant,
-  type OfferedDetails,
+  type PlannedChange,
   type PrintedRow,
-  parsePrinted,
   planFrom,
-  printFormat,
+  rehearse,
 } from "./simulation.ts";
-
-/** A plan, and from where what comes is installed. */
-interface PlannedChange {
-  readonly plan: TransactionPlan;
-  readonly rows: readonly PrintedRow[];
-}
-
-async function rehearse(
-  { tryAsking, places }: Pick<Pacman, "tryAsking" | "places">,
-  words: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly PrintedRow[]> {
-  const [operation = "", ...rest] = words;
-  const asked = [operation, "--print", "--print-format", printFormat, ...rest];
-  const { exitCode, stdout, stderr } = await tryAsking(places.databases, asked, signal);
-  if (exitCode !== 0) throw new UpdateRefused(failureReason(`${stdout}\n${stderr}`, exitCode));
-  return parsePrinted(stdout);
-}
 
 function demandInstallable(names: readonly string[], { packages, isHeld }: PacmanDatabase): void {
   for (const name of names) {
@@ -70,7 +50,7 @@ function demandOnlyNew(changes: readonly PackageChange[]): void {
 }
 
 /** @throws UpdateRefused for a conflict, of which pacman tells only when it does what was planned. */
-function demandNoConflict(details: readonly OfferedDetails[], { packages }: PacmanDatabase): void {
+function demandNoConflict(details: readonly DescribedPackage[], { packages }: PacmanDatabase): void {
   for (const { name, conflicts } of details) {
     const other = packages.find((each) => each.name !== name && conflicts.some((what) => isMeant(what, each)));
     if (other !== undefined) throw new UpdateRefused(`${name} and ${other.name} are in conflict`);
@@ -84,7 +64,7 @@ async function planInstall(pacman: Pacman, names: readonly string[], signal: Abo
   demandInstallable(names, state);
   if (!(await hasHostLists(places)))
     throw new UpdateRefused("the host has no package lists: they come with an update of everything");
-  const rows = await rehearse(pacman, ["-S", "--needed", "--", ...new Set(names)], signal);
+  const rows = await rehearse(pacman, places.databases, ["-S", "--needed", "--", ...new Set(names)], signal);
   demandNamed(names, rows, state);
   if (rows.length === 0) return { plan: noChanges, rows };
   const details = await fetchDetails(pacman, places.databases, rows, signal);
@@ -106,57 +86,50 @@ async function planInstall(pacman: Pacman, names: readonly string[], signal: Abo
 async function planRemoval(pacman: Pacman, names: readonly string[], signal: AbortSignal): Promise<PlannedChange> {
   const state = await pacman.database(signal);
   demandNames(names, state, isPackageName);
-  const rows = await rehearse(pacman, ["-R", "--cascade", "--", ...new Set(names)], signal);
+  const rows = await rehearse(pacman, pacman.places.databases, ["-R", "--cascade", "--", ...new Set(names)], signal);
   const gone = new Set(rows.map(({ name }) => name));
   const removed = state.packages.filter(({ name }) => gone.has(name));
-  const changes = removed.map(({ name, architecture, version }): PackageChange => {
-    return { name, architecture, from: version, to: null, isSecurity: false };
-  });
+  const changes = removed.map((each): PackageChange => ({ ...removalOf(each), isSecurity: false }));
   demandUnheld(changes, state);
-  const diskBytes = -removed.reduce((sum, { bytes }) => sum + bytes, 0);
+  const diskBytes = -removed.reduce((sum, { installedBytes }) => sum + (installedBytes ?? 0), 0);
   return { plan: { changes, downloadBytes: 0, diskBytes }, rows };
 }
 
+/** What was asked for, as far as a plan tells. */
+export type RequestedChange = Pick<ChangeRequest, "change" | "names">;
+
 /** Plans that packages come or go. */
-export const planChange = (pacman: Pacman, request: Pick<ChangeRequest, "change" | "names">, signal: AbortSignal) =>
-  request.change === "install"
-    ? planInstall(pacman, request.names, signal)
-    : planRemoval(pacman, request.names, signal);
+export async function planChange(
+  pacman: Pacman,
+  request: RequestedChange,
+  signal: AbortSignal,
+): Promise<PlannedChange> {
+  if (request.change === "install") return planInstall(pacman, request.names, signal);
+  const { plan, rows } = await planRemoval(pacman, request.names, signal);
+  return { plan: request.change === "purge" ? { ...plan, isPurge: true } : plan, rows };
+}
 
 /** What a plan was made for, unless that was an update. */
-export function requestOf({ changes, isPurge }: TransactionPlan): Pick<ChangeRequest, "change" | "names"> | undefined {
+export function requestOf({ changes, isPurge }: TransactionPlan): RequestedChange | undefined {
   const requested = changes.filter(({ isRequested }) => isRequested).map(({ name }) => name);
   if (requested.length > 0) return { change: "install", names: requested };
   if (changes.some(({ to }) => to !== null)) return undefined;
   return { change: isPurge ? "purge" : "remove", names: changes.map(({ name }) => name) };
 }
 
-export const createPlanChange =
-  (pacman: Pacman): NonNullable<PackageManager["planChange"]> =>
-  async (request, signal) => {
-    const { plan } = await planChange(pacman, request, signal);
-    return request.change === "purge" ? { ...plan, isPurge: true } : plan;
-  };
-
-/** Without these a host starts no more, or cannot be helped with packages. */
-const vital: readonly (readonly [name: string, reason: string])[] = [
-  ["pacman", "it is the package manager"],
-  ["systemd", "the host starts with it"],
-  ["systemd-sysvcompat", "the host starts with it"],
-];
-
 /** @param running the release of the kernel that runs. */
 export const createUnremovable =
-  ({ settings, database, root }: Pacman, running = release()): NonNullable<PackageManager["unremovable"]> =>
+  ({ settings, database, root }: Pacman, running = release()): PackageManager["unremovable"] =>
   async (signal) => {
-    const [held = []] = await settings(["HoldPkg"], signal);
-    const isKept = held.map(createPattern);
+    const isKept = (await settings("HoldPkg", signal)).map(createPattern);
     const kept = (await database(signal)).packages.filter(({ name }) => isKept.some((matches) => matches(name)));
     // Packages of kernels leave their name beside the modules.
     const kernel = (await readTextOrEmpty(join(root, "usr/lib/modules", running, "pkgbase"))).trim();
     return new Map([
       ...kept.map(({ name }) => [name, "pacman's settings hold it (HoldPkg)"] as const),
       ...(kernel === "" ? [] : [[kernel, "its kernel runs"] as const]),
-      ...vital,
+      // Without these a host starts no more, or cannot be helped with packages.
+      ...["systemd", "systemd-sysvcompat"].map((name) => [name, "the host starts with it"] as const),
+      ["pacman", "it is the package manager"],
     ]);
   };

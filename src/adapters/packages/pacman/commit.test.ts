@@ -37,6 +37,7 @@ describe("a commit of pacman", () => {
     await stampLists(places);
     const commit = createCommit({
       fullUpdate: () => Promise.resolve({ plan, rows }),
+      planChange: () => Promise.reject(new Error("it is an update")),
       database: () => Promise.resolve({ packages: [], partial: [], isHeld: () => false, mark: "" }),
       async listsTransact() {
         await write(places.databases, "newest", 4000);

@@ -1,21 +1,21 @@
 import {
+  type PackageChange,
   type PackageManager,
   PackagesLocked,
   type Progress,
   type TransactionPlan,
-  type TransactionResult,
   UpdateRefused,
 } from "#domain/ports/packages.ts";
 import { demandSame } from "../common/changes.ts";
 import { asResult, longestMs, unitFor } from "../common/transactions.ts";
-import type { Pacman, PacmanDatabase } from "./host.ts";
-import { adoptLists, currentLists, type PackageLists, prepareLists } from "./lists.ts";
+import { type RequestedChange, requestOf } from "./change.ts";
+import { changing, type Pacman } from "./host.ts";
+import { adoptLists, currentLists, prepareLists } from "./lists.ts";
 import { parseStep, scriptAndHookFailures } from "./output.ts";
-import { changing } from "./repairs.ts";
-import type { FullUpdate, PrintedRow } from "./simulation.ts";
+import type { PlannedChange, PrintedRow } from "./simulation.ts";
 
 /** To download counts as a tenth of all. */
-export const downloadPercent = 10;
+const downloadPercent = 10;
 
 export function telling({ line: tell, step }: Progress, total: number): (line: string) => void {
   let begun = 0;
@@ -30,86 +30,134 @@ export function telling({ line: tell, step }: Progress, total: number): (line: s
   };
 }
 
-/** Exact versions of installed packages. New ones are left to pacman, which would otherwise mark them explicit. */
-export const targetsOf = (rows: readonly PrintedRow[], { changes }: TransactionPlan): readonly string[] =>
-  rows
-    .filter(({ name }) => changes.some((change) => change.name === name && change.from !== null))
+/** What is done of a plan, and how it is seen that it is still what was planned. */
+interface Work {
+  readonly words: readonly string[];
+  /** How what comes is downloaded before; undefined where nothing comes. */
+  readonly download: { readonly words: readonly string[]; readonly transact: Pacman["hostTransact"] } | undefined;
+  /** @returns its operands. @throws UpdateRefused where pacman would do something else by now. */
+  readonly demandPlanned: () => Promise<readonly string[]>;
+  /** Right before packages change, and again when a lock then delays it. */
+  readonly prepare: (ready: () => Promise<void>) => Promise<void>;
+  /** When nothing was changed after all, or not all. */
+  readonly takeBack: () => Promise<void>;
+}
+
+/**
+ * Exact versions of those that are installed or were asked for. Other new ones are left to pacman, which would otherwise mark them
+ * explicit.
+ */
+export const targetsOf = (rows: readonly PrintedRow[], { changes }: TransactionPlan): readonly string[] => {
+  const isTarget = ({ from, isRequested }: PackageChange): boolean => from !== null || isRequested === true;
+  return rows
+    .filter(({ name }) => changes.some((change) => change.name === name && isTarget(change)))
     .map(({ repository, name, version }) => `${repository}/${name}=${version}`);
+};
+
+type Committing = Pick<Pacman, "database" | "hostTransact" | "listsTransact" | "places"> & {
+  readonly fullUpdate: (databases: string, signal: AbortSignal) => Promise<PlannedChange>;
+  readonly planChange: (request: RequestedChange, signal: AbortSignal) => Promise<PlannedChange>;
+};
 
 /** Downloads, then gives the host the lists of the plan; these are taken back where it fails before a change. */
-export function createCommit(
-  pacman: Pick<Pacman, "database" | "hostTransact" | "listsTransact" | "places"> & {
-    readonly fullUpdate: (databases: string, database: PacmanDatabase, signal: AbortSignal) => Promise<FullUpdate>;
-  },
-): PackageManager["commit"] {
+async function updating(pacman: Committing, plan: TransactionPlan, signal: AbortSignal): Promise<Work> {
   const { fullUpdate, database, hostTransact, listsTransact, places } = pacman;
+  const lists = await currentLists(places);
+  if (lists === undefined) throw new UpdateRefused("there are no package lists: they have to be refreshed first");
+  const { databases, isOwn } = lists;
+  if (isOwn) await prepareLists(places);
+  let mark = "";
+  let giveBack: (() => Promise<void>) | undefined;
 
-  const demandPlanned = async (databases: string, plan: TransactionPlan, signal: AbortSignal) => {
-    const { plan: now, rows } = await fullUpdate(databases, await database(signal), signal);
+  const demandPlanned = async (from = databases): Promise<readonly string[]> => {
+    const { plan: now, rows } = await fullUpdate(from, signal);
     demandSame(now.changes, plan.changes);
     return targetsOf(rows, plan);
   };
 
-  const update = async (
-    { databases, isOwn }: PackageLists,
-    plan: TransactionPlan,
-    { id, progress, ready }: Parameters<PackageManager["commit"]>[1],
-    signal: AbortSignal,
-  ): Promise<TransactionResult> => {
-    const unit = unitFor(id);
-    const common = { unit, onLine: telling(progress, plan.changes.length), timeoutMs: longestMs };
-    const targets = await demandPlanned(databases, plan, signal);
-    await prepareLists(places);
-    const downloaded = await asResult(async () => {
-      const description = "Steward downloads packages (pacman -Suw)";
-      const words = [...changing, "-Suw", "--", ...targets];
-      const own = isOwn ? ["--dbpath", databases, "--logfile", "/dev/null"] : [];
-      const argv = [...places.pacman, ...own, ...words] as const;
-      await (isOwn ? listsTransact : hostTransact)({ ...common, description, argv, isInterruptible: true }, signal);
-    });
-    if (!downloaded.isDone) return downloaded;
-    progress.step(downloadPercent, "packages are downloaded");
-
-    let mark = "";
-    let giveBack: (() => Promise<void>) | undefined;
-    const before = async (): Promise<void> => {
+  return {
+    words: ["-Su"],
+    download: isOwn
+      ? { words: ["--dbpath", databases, "--logfile", "/dev/null", "-Suw"], transact: listsTransact }
+      : { words: ["-Suw"], transact: hostTransact },
+    demandPlanned,
+    async prepare(ready) {
       await giveBack?.();
       giveBack = undefined;
-      await ready?.();
+      await ready();
       if ((await currentLists(places))?.databases !== databases)
         throw new UpdateRefused("somebody has refreshed the package lists since it was planned");
-      await demandPlanned(databases, plan, signal);
+      await demandPlanned();
       ({ mark } = await database(signal));
       if (!isOwn) return;
       giveBack = await adoptLists(places);
-      await demandPlanned(places.databases, plan, signal);
-    };
-    let output = "";
-    const takeBack = async (): Promise<void> => {
+      await demandPlanned(places.databases);
+    },
+    async takeBack() {
       // Where packages were changed, the newer lists are the ones that fit.
       if ((await database(signal)).mark === mark) await giveBack?.();
-    };
-    const description = "Steward changes packages (pacman -Su)";
-    const argv = [...places.pacman, ...changing, "-Su", "--", ...targets] as const;
+    },
+  };
+}
+
+const verbs = { install: ["-S", "--needed"], remove: ["-R"], purge: ["-R", "--nosave"] } as const;
+
+/** Makes packages come or go. */
+function changingPackages(
+  pacman: Committing,
+  request: RequestedChange,
+  plan: TransactionPlan,
+  signal: AbortSignal,
+): Work {
+  const isInstall = request.change === "install";
+  const demandPlanned = async (): Promise<readonly string[]> => {
+    const { plan: now, rows } = await pacman.planChange(request, signal);
+    demandSame(now.changes, plan.changes);
+    return isInstall ? targetsOf(rows, plan) : request.names;
+  };
+  return {
+    words: verbs[request.change],
+    download: isInstall ? { words: ["-Sw"], transact: pacman.hostTransact } : undefined,
+    demandPlanned,
+    async prepare(ready) {
+      await ready();
+      await demandPlanned();
+    },
+    takeBack: () => Promise.resolve(),
+  };
+}
+
+export function createCommit(pacman: Committing): PackageManager["commit"] {
+  const { hostTransact, places } = pacman;
+
+  return async (plan, { id, progress, ready }, signal) => {
+    const common = { unit: unitFor(id), onLine: telling(progress, plan.changes.length), timeoutMs: longestMs };
+    if (plan.changes.length === 0) return { isDone: true, reason: "" };
+    const request = requestOf(plan);
+    const { words, download, demandPlanned, prepare, takeBack } =
+      request === undefined ? await updating(pacman, plan, signal) : changingPackages(pacman, request, plan, signal);
+    const operands = await demandPlanned();
+    const argvOf = (...given: readonly string[]) =>
+      [...places.pacman, ...changing, ...given, "--", ...operands] as const;
+
+    if (download !== undefined) {
+      const description = `Steward downloads packages (pacman ${download.words.at(-1)})`;
+      const transaction = { ...common, description, argv: argvOf(...download.words), isInterruptible: true };
+      const downloaded = await asResult(() => download.transact(transaction, signal));
+      if (!downloaded.isDone) return downloaded;
+      progress.step(downloadPercent, "packages are downloaded");
+    }
+    const description = `Steward changes packages (pacman ${words.join(" ")})`;
+    const before = () => prepare(async () => ready?.());
     try {
-      const changed = await asResult(async () => {
-        output = await hostTransact({ ...common, description, argv, before }, signal);
-      });
+      const transaction = { ...common, description, argv: argvOf(...words), before };
+      const changed = await asResult(() => hostTransact(transaction, signal), scriptAndHookFailures);
       if (!changed.isDone) await takeBack();
-      const failures = scriptAndHookFailures(output);
-      return changed.isDone && failures !== "" ? { isDone: false, reason: failures } : changed;
+      return changed;
     } catch (error) {
       // After anything else it may still be running.
       if (error instanceof UpdateRefused || error instanceof PackagesLocked) await takeBack();
       throw error;
     }
-  };
-
-  return async (plan, transaction, signal) => {
-    unitFor(transaction.id);
-    if (plan.changes.length === 0) return { isDone: true, reason: "" };
-    const lists = await currentLists(places);
-    if (lists === undefined) throw new UpdateRefused("there are no package lists: they have to be refreshed first");
-    return update(lists, plan, transaction, signal);
   };
 }

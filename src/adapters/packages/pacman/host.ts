@@ -2,7 +2,7 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { CommandOptions, CommandResult } from "#adapters/exec/index.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
-import type { InstalledPackage } from "#domain/ports/packages.ts";
+import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { askWhole, ManagerRefuses } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
@@ -10,23 +10,12 @@ import { createOpenLocks, isLeftOver } from "../common/locks.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
 import type { Argv, PackagePorts } from "../common/ports.ts";
 import { createPattern } from "../common/rpm/names.ts";
+import { byName } from "../common/rpm/offers.ts";
 import { createTransactions, LockHeld, type Transact, type Transaction } from "../common/transactions.ts";
 import { failureReason, pacmanOutput } from "./output.ts";
-import { type InstalledRecord, parseEntry, parseRecord } from "./records.ts";
+import { type InstalledRecord, parseEntry, parseInstalled } from "./records.ts";
 
-export interface PacmanPlaces {
-  readonly pacman: Argv;
-  readonly settingsReader: Argv;
-  /** Its databases: `local`, what is installed, and `sync`, the package lists. */
-  readonly databases: string;
-  readonly lock: string;
-  /** Lists of the service's own: those of the host change only together with its packages. */
-  readonly lists: string;
-  readonly settings: readonly string[];
-  readonly log: string;
-}
-
-export function pacmanPlaces(root = "/"): PacmanPlaces {
+export function pacmanPlaces(root = "/") {
   const isTree = root !== "/";
   const below = (path: string): string => join(root, path);
   const settings = ["--config", below("etc/pacman.conf")];
@@ -36,39 +25,34 @@ export function pacmanPlaces(root = "/"): PacmanPlaces {
     ...["--cachedir", below("var/cache/pacman/pkg"), "--logfile", below(log)],
   ];
   return {
-    pacman: ["/usr/bin/pacman", ...(isTree ? tree : [])],
-    settingsReader: ["/usr/bin/pacman-conf", ...(isTree ? settings : [])],
+    pacman: ["/usr/bin/pacman", ...(isTree ? tree : [])] as Argv,
+    settingsReader: ["/usr/bin/pacman-conf", ...(isTree ? settings : [])] as Argv,
+    /** Its databases: `local`, what is installed, and `sync`, the package lists. */
     databases: below("var/lib/pacman"),
     lock: below("var/lib/pacman/db.lck"),
+    /** Lists of the service's own: those of the host change only together with its packages. */
     lists: below("var/cache/steward-pacman"),
     settings: [below("etc/pacman.conf"), below("etc/pacman.d")],
     log: below(log),
   };
 }
 
-export function parseSettings(text: string): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>();
-  for (const line of text.split("\n")) {
-    const [, name, value] = /^(\w+) = (.*)$/.exec(line) ?? [];
-    if (name !== undefined && value !== undefined) found.set(name, [...(found.get(name) ?? []), value]);
-  }
-  return found;
-}
+export type PacmanPlaces = ReturnType<typeof pacmanPlaces>;
 
 export interface PacmanDatabase {
   readonly packages: readonly InstalledRecord[];
   /** Packages whose entry is there and not whole: pacman was stopped while it changed them. */
-  readonly partial: readonly { readonly name: string; readonly version: string }[];
+  readonly partial: readonly PackageVersion[];
   readonly isHeld: (found: Pick<InstalledRecord, "name" | "groups">) => boolean;
   readonly mark: string;
 }
 
+/** Words of each change: no question, and lines instead of bars. */
+export const changing = ["--noconfirm", "--noprogressbar"] as const;
+
 type Listening = Pick<CommandOptions, "onOutput">;
 
 const atOnce = 64;
-
-const byName = (one: { readonly name: string }, other: { readonly name: string }): number =>
-  one.name < other.name ? -1 : Number(one.name > other.name);
 
 async function entryNames(local: string): Promise<readonly string[]> {
   const names = (await orUndefined(readdir(local))) ?? [];
@@ -77,15 +61,16 @@ async function entryNames(local: string): Promise<readonly string[]> {
 
 async function readEntries(local: string, signal: AbortSignal): Promise<Pick<PacmanDatabase, "packages" | "partial">> {
   const packages: InstalledRecord[] = [];
-  const partial: { name: string; version: string }[] = [];
+  const partial: PackageVersion[] = [];
   const read = async (entry: string): Promise<void> => {
     const folder = join(local, entry);
-    const record = parseRecord(await readTextOrEmpty(join(folder, "desc")));
+    const found = parseInstalled(await readTextOrEmpty(join(folder, "desc")));
     // The list of its files is written last.
     const hasFiles = (await orUndefined(stat(join(folder, "files")))) !== undefined;
     const named = parseEntry(entry);
-    if (record !== undefined && hasFiles) packages.push(record);
-    else if (named !== undefined && (await orUndefined(stat(folder))) !== undefined) partial.push(named);
+    if (found !== undefined && hasFiles) packages.push(found);
+    else if (named !== undefined && (await orUndefined(stat(folder))) !== undefined)
+      partial.push({ ...named, architecture: "" });
   };
   const names = await entryNames(local);
   for (let at = 0; at < names.length; at += atOnce) {
@@ -125,14 +110,14 @@ export function openPacman(ports: PackagePorts) {
     options: Listening = {},
   ): Promise<CommandResult> => run([...places.pacman, "--dbpath", databases, "--noconfirm", ...words], signal, options);
 
-  const settings = async (names: readonly string[], signal: AbortSignal): Promise<readonly (readonly string[])[]> => {
-    const found = parseSettings(demandAnswer(await run([...places.settingsReader, "--verbose", ...names], signal)));
-    return names.map((name) => found.get(name) ?? []);
+  const settings = async (name: string, signal: AbortSignal): Promise<readonly string[]> => {
+    const answer = demandAnswer(await run([...places.settingsReader, name], signal));
+    return answer.split("\n").filter((value) => value !== "");
   };
 
   const readHolds = async (signal: AbortSignal): Promise<PacmanDatabase["isHeld"]> => {
-    const kinds = await settings(["IgnorePkg", "IgnoreGroup"], signal);
-    const [names = [], groups = []] = kinds.map((patterns) => patterns.map(createPattern));
+    const names = (await settings("IgnorePkg", signal)).map(createPattern);
+    const groups = (await settings("IgnoreGroup", signal)).map(createPattern);
     return (each) => names.some((matches) => matches(each.name)) || groups.some((matches) => each.groups.some(matches));
   };
 
@@ -142,10 +127,6 @@ export function openPacman(ports: PackagePorts) {
     places,
     settings,
     tryAsking,
-    cacheFolders: async (signal: AbortSignal): Promise<readonly string[]> => {
-      const [folders = []] = await settings(["CacheDir"], signal);
-      return folders.map((folder) => join(root, folder));
-    },
     ask: async (databases: string, words: readonly string[], signal: AbortSignal) =>
       demandAnswer(await tryAsking(databases, words, signal)),
 

@@ -1,29 +1,25 @@
-import type { PackageManager } from "#domain/ports/packages.ts";
+import { isChange, noOldKernels, type PackageManager, UpdateRefused } from "#domain/ports/packages.ts";
+import { createQuestions } from "../common/manager.ts";
 import type { Backend, ManagerPorts } from "../common/ports.ts";
-import { createStaleUnits } from "../common/stale-code.ts";
 import { orLocked, settle, unitFor } from "../common/transactions.ts";
-import { createCatalog } from "./catalog.ts";
-import { createPlanChange, createUnremovable } from "./change.ts";
-import { createChangeCommit } from "./change-commit.ts";
+import { createPacmanCatalog } from "./catalog.ts";
+import { createUnremovable, planChange } from "./change.ts";
 import { createCommit, telling } from "./commit.ts";
 import { openPacman, toInstalled } from "./host.ts";
-import { currentLists } from "./lists.ts";
+import { currentLists, refresh } from "./lists.ts";
 import { createPacmanPackageFiles } from "./package-files.ts";
-import { createRepairs, refresh } from "./repairs.ts";
-import { createSimulate, fullUpdate } from "./simulation.ts";
-import { createFaults, createFindings, createOffers, describeFindings } from "./states.ts";
+import { fullUpdate, planUpdate } from "./simulation.ts";
+import { createFindings, createRepairs, createUpdates } from "./states.ts";
 
 /** Its packages fit together only as a whole: an update is of all, and refreshed lists stay apart until then. */
 function createPacman(ports: ManagerPorts): PackageManager {
   const pacman = openPacman(ports);
   const { database, places } = pacman;
-  const offers = createOffers(pacman);
   const findings = createFindings(pacman);
-  const staleUnits = createStaleUnits();
 
   return {
     name: "pacman",
-    knowsSecurity: false,
+    capabilities: { knowsSecurity: false, isPlannedByRoot: false, isImageBased: false },
     // It installs only together with an update of everything, and resumes nothing.
     commands: {
       finisher: "pacman",
@@ -34,51 +30,41 @@ function createPacman(ports: ManagerPorts): PackageManager {
       unhold: "taking it out of IgnorePkg in pacman.conf",
     },
     files: createPacmanPackageFiles(pacman, ports),
-    catalog: createCatalog(pacman),
+    catalog: createPacmanCatalog(pacman),
     installed: async (signal) => toInstalled(await database(signal)),
 
-    faults: createFaults(pacman, findings),
+    ...createQuestions({ ...pacman, findings }, ports),
     // Nothing in its lists tells which updates close holes.
     security: () => Promise.resolve(undefined),
     refreshedAt: async () => (await currentLists(places))?.at,
 
-    async updates(signal) {
-      const { updates, database: state, lists } = await offers(signal);
-      const held = state.packages.filter(state.isHeld).map(({ name }) => name);
-      return { updates, held, listsAt: lists?.at ?? null };
-    },
-
+    updates: createUpdates(pacman),
     release: () => Promise.resolve(undefined),
     refresh: (progress, signal) => orLocked(() => refresh(pacman, telling(progress, 0), signal)),
-    ...createRepairs(pacman, findings),
-    simulate: createSimulate(pacman, offers),
-    planChange: createPlanChange(pacman),
+    ...createRepairs(findings),
+    plan: async (request, signal) =>
+      isChange(request) ? (await planChange(pacman, request, signal)).plan : planUpdate(pacman, request, signal),
+    holds: {
+      lack: () => Promise.resolve("that is not supported"),
+      set: () => Promise.reject(new UpdateRefused("pacman's holds are in its settings")),
+    },
+    oldKernels: noOldKernels,
     unremovable: createUnremovable(pacman),
-    commit: createChangeCommit(
-      pacman,
-      createCommit({ ...pacman, fullUpdate: (...given) => fullUpdate(pacman, ...given) }),
-    ),
+    commit: createCommit({
+      ...pacman,
+      fullUpdate: (...given) => fullUpdate(pacman, ...given),
+      planChange: (...given) => planChange(pacman, ...given),
+    }),
     settle: (id, signal) => settle(ports, unitFor(id), signal),
 
     /** Pacman has nothing to finish with: the next update brings what was not begun, and a lock is for a person to remove. */
     async repair({ id }, signal) {
       unitFor(id);
-      const left = describeFindings({ ...(await findings(signal)), unmet: [] }, places.lock);
-      return { isDone: left.length === 0, reason: left.join("; ") };
-    },
-
-    async audit(signal) {
-      // What somebody else is in the middle of is not left over.
-      if ((await pacman.writer()) !== undefined) return [];
-      return describeFindings(await findings(signal), places.lock);
+      const { halfDone } = await findings(signal);
+      return { isDone: halfDone.length === 0, reason: halfDone.join("; ") };
     },
 
     otherUpdaters: () => Promise.resolve([]),
-
-    restartNeeds: async (signal) => ({
-      requiresReboot: await ports.needsReboot(signal),
-      units: await staleUnits(signal),
-    }),
   };
 }
 

@@ -13,7 +13,9 @@ import {
 } from "node:fs/promises";
 import { join } from "node:path";
 import { orUndefined } from "#kernel/errors.ts";
-import type { PacmanPlaces } from "./host.ts";
+import type { OnLine } from "../common/ports.ts";
+import { TransactionFailed } from "../common/transactions.ts";
+import { changing, type Pacman, type PacmanPlaces } from "./host.ts";
 
 export interface PackageLists {
   readonly databases: string;
@@ -88,18 +90,6 @@ export async function prepareLists({ lists, databases }: Pick<PacmanPlaces, "lis
   await symlink(target, link);
 }
 
-/** Copies the service's own lists: pacman verifies a signature only after it has replaced the list. @returns restores them. */
-export async function keepLists({ lists }: Pick<PacmanPlaces, "lists">): Promise<() => Promise<void>> {
-  const kept = join(lists, "kept");
-  const before = await filesIn(lists);
-  await rm(kept, { recursive: true, force: true });
-  await copyLists(lists, kept);
-  return async () => {
-    await copyLists(kept, lists);
-    await removeOthers(lists, before);
-  };
-}
-
 export const stampLists = (places: Pick<PacmanPlaces, "lists">): Promise<void> => writeFile(stampOf(places), "");
 
 /** Copies lists, each at once and with its time, by which pacman knows whether the server has another one. */
@@ -121,17 +111,47 @@ async function removeOthers(databases: string, kept: readonly ListFile[]): Promi
     if (!kept.some((each) => each.name === name)) await rm(join(databases, "sync", name));
 }
 
+/** Copies lists. @returns restores them. */
+async function keepLists(databases: string, kept: string): Promise<() => Promise<void>> {
+  const before = await filesIn(databases);
+  await rm(kept, { recursive: true, force: true });
+  await copyLists(databases, kept);
+  return async () => {
+    await copyLists(kept, databases);
+    await removeOthers(databases, before);
+  };
+}
+
 /** Gives the host the service's own lists. @returns undoes it, unless somebody has refreshed them since. */
 export async function adoptLists(places: Pick<PacmanPlaces, "lists" | "databases">): Promise<() => Promise<void>> {
-  const previous = join(places.lists, "previous");
-  const before = await filesIn(places.databases);
-  await rm(previous, { recursive: true, force: true });
-  await copyLists(places.databases, previous);
-  await copyLists(places.lists, places.databases);
-  const given = markOf(await filesIn(places.databases));
+  const { lists, databases } = places;
+  const giveBack = await keepLists(databases, join(lists, "previous"));
+  await copyLists(lists, databases);
+  const given = markOf(await filesIn(databases));
   return async () => {
-    if (markOf(await filesIn(places.databases)) !== given) return;
-    await copyLists(previous, places.databases);
-    await removeOthers(places.databases, before);
+    if (markOf(await filesIn(databases)) === given) await giveBack();
   };
+}
+
+/** Downloads lists into a directory of its own: newer lists with older packages would break what is installed next. */
+export async function refresh({ listsTransact, places }: Pacman, onLine: OnLine, signal: AbortSignal): Promise<void> {
+  const own = ["--dbpath", places.lists, "--logfile", "/dev/null"];
+  await prepareLists(places);
+  // Pacman verifies a signature only after it has replaced the list.
+  const giveBack = await keepLists(places.lists, join(places.lists, "kept"));
+  const transaction = {
+    unit: "steward-pacman-refresh",
+    description: "Steward downloads the package lists (pacman -Sy into a folder of its own)",
+    argv: [...places.pacman, ...own, ...changing, "-Sy"],
+    isInterruptible: true,
+    onLine,
+  } as const;
+  try {
+    await listsTransact(transaction, signal);
+  } catch (error) {
+    // After anything else it may still be running.
+    if (error instanceof TransactionFailed) await giveBack();
+    throw error;
+  }
+  await stampLists(places);
 }

@@ -10,17 +10,11 @@ const longestLine = 1000;
 
 /** `2026-01-31T12:00:00+0100`, and of older versions the host's own time, `2016-01-31 12:00`. */
 export function timeOf(text: string): number | undefined {
-  const match = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d))?(Z|[+-]\d\d:?\d\d)?$/.exec(text);
-  if (match === null) return undefined;
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
-    .slice(1, 7)
-    .map((part) => Number(part ?? 0));
-  if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60) return undefined;
-  const zone = match[7];
-  if (zone === undefined) return new Date(year, month - 1, day, hour, minute, second).getTime();
-  const [, sign = "+", hours = "0", minutes = "0"] = /^([+-])(\d\d):?(\d\d)$/.exec(zone) ?? [];
-  const offsetMs = (Number(hours) * 60 + Number(minutes)) * 60_000 * (sign === "-" ? -1 : 1);
-  return Date.UTC(year, month - 1, day, hour, minute, second) - offsetMs;
+  const [, day, minute, second = "00", zone = "", zoneMinute] =
+    /^(\d{4}-\d\d-\d\d)[T ]((?:[01]\d|2[0-3]):\d\d)(?::(\d\d))?(?:(Z|[+-]\d\d):?(\d\d)?)?$/.exec(text) ?? [];
+  if (day === undefined) return undefined;
+  const at = Date.parse(`${day}T${minute}:${second}${zone}${zoneMinute === undefined ? "" : `:${zoneMinute}`}`);
+  return Number.isNaN(at) ? undefined : at;
 }
 
 const actions = {

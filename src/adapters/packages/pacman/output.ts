@@ -1,12 +1,7 @@
-import { joinFailures } from "../common/asking.ts";
+import { type ScriptError, scriptFailuresBy } from "../common/asking.ts";
 import type { OutputReader } from "../common/transactions.ts";
 
 const most = 3;
-
-export interface ScriptError {
-  readonly name: string;
-  readonly said: string | undefined;
-}
 
 export function parseStep(line: string): { readonly verb: string; readonly name: string } | undefined {
   const [, verb, name] = /^(installing|upgrading|downgrading|reinstalling|removing) (\S+)\.\.\.\s*$/.exec(line) ?? [];
@@ -33,11 +28,7 @@ export function parseScriptErrors(text: string): readonly ScriptError[] {
   return errors;
 }
 
-const describeScript = ({ name, said }: ScriptError): string =>
-  `${name}: its script failed${said === undefined ? "" : ` (${said})`}`;
-
-export const scriptAndHookFailures = (text: string): string =>
-  joinFailures(parseScriptErrors(text).map(describeScript));
+export const scriptAndHookFailures = scriptFailuresBy(parseScriptErrors);
 
 /** What pacman says of the packages themselves goes before what it makes of that. */
 const details = [

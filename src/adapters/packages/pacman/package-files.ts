@@ -1,17 +1,15 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
-import { type InstalledPackage, type PackageFiles, PackagesLocked } from "#domain/ports/packages.ts";
+import { type PackageFiles, PackagesLocked } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { createPackageFiles, type Missing } from "../common/package-files.ts";
+import { createPackageFiles, type Missing, marksFor } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
 import { asResult, settle } from "../common/transactions.ts";
 import { telling } from "./commit.ts";
-import { describeLeftLock, type Pacman, type PacmanDatabase, toInstalled } from "./host.ts";
+import { changing, describeLeftLock, type Pacman, toInstalled } from "./host.ts";
 import { failureReason, scriptAndHookFailures } from "./output.ts";
-import { parseFields } from "./records.ts";
-import { changing } from "./repairs.ts";
-import { parseDetails } from "./simulation.ts";
+import { parseDescribed, parseFields } from "./records.ts";
 
 /** What is in the way of a file belongs to nobody, or to a package that leaves it in this transaction. */
 const returning = [...changing, "--overwrite=*"] as const;
@@ -25,20 +23,6 @@ async function isJust(pacman: Pacman, left: Missing, signal: AbortSignal): Promi
   const { exitCode, stdout } = await pacman.tryAsking(pacman.places.databases, words, signal);
   const wanted = left.install.map(({ name, version }) => `${name} ${version}`);
   return exitCode === 0 && stdout.trim().split("\n").sort().join() === wanted.sort().join();
-}
-
-export function marksFor(
-  wanted: readonly InstalledPackage[],
-  { packages }: Pick<PacmanDatabase, "packages">,
-): readonly { readonly option: "--asexplicit" | "--asdeps"; readonly names: readonly string[] }[] {
-  const now = new Map(packages.map(({ name, isManual }) => [name, isManual]));
-  const named = (isManual: boolean): readonly string[] =>
-    wanted.filter(({ name, isManual: was }) => was === isManual && now.get(name) === !isManual).map(({ name }) => name);
-  const marks = [
-    { option: "--asexplicit", names: named(true) },
-    { option: "--asdeps", names: named(false) },
-  ] as const;
-  return marks.filter(({ names }) => names.length > 0);
 }
 
 /** Older versions come from pacman's own cache: repositories have only the newest. */
@@ -65,7 +49,7 @@ export function createPacmanPackageFiles(pacman: Pacman, ports: PackagePorts): P
     // Pacman reads the whole file, and would verify a signature that the settings demand.
     async inspect(path, signal) {
       const result = await pacman.tryAsking(places.databases, ["--query", "--info", "--file", "--", path], signal);
-      const [found] = result.exitCode === 0 ? parseDetails(result.stdout) : [];
+      const [found] = result.exitCode === 0 ? parseDescribed(result.stdout) : [];
       if (found === undefined) return failureReason(`${result.stdout}\n${result.stderr}`, result.exitCode);
       const { name, version, architecture } = found;
       return { name, version, architecture };
@@ -74,13 +58,14 @@ export function createPacmanPackageFiles(pacman: Pacman, ports: PackagePorts): P
 
     async cached({ name, version, architecture }, signal) {
       const start = `${name}-${version}-${architecture}.pkg.tar`;
-      const inOne = async (folder: string): Promise<readonly string[]> => {
+      const inOne = async (cache: string): Promise<readonly string[]> => {
+        const folder = join(pacman.root, cache);
         const names = (await orUndefined(readdir(folder))) ?? [];
         return names
           .filter((each) => each.startsWith(start) && !/\.(?:sig|part)$/.test(each))
           .map((each) => join(folder, each));
       };
-      return (await Promise.all((await pacman.cacheFolders(signal)).map(inOne))).flat();
+      return (await Promise.all((await pacman.settings("CacheDir", signal)).map(inOne))).flat();
     },
     offered: () => Promise.resolve([]),
     download: () => Promise.resolve([]),
@@ -105,7 +90,9 @@ export function createPacmanPackageFiles(pacman: Pacman, ports: PackagePorts): P
 
     async mark(unit, wanted, signal) {
       const description = "Steward marks packages as in a snapshot (pacman --database)";
-      for (const { option, names } of marksFor(wanted, await database(signal))) {
+      const present = toInstalled(await database(signal));
+      for (const { isManual, names } of marksFor(wanted, present, ({ name }) => name)) {
+        const option = isManual ? "--asexplicit" : "--asdeps";
         const argv = [...places.pacman, "--database", option, "--", ...names] as const;
         await hostTransact({ unit, description, argv }, signal);
       }

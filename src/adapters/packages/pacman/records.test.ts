@@ -1,6 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isPackageName, parseEntry, parseFields, parseOffered, parseRecord, parseUnmet } from "./records.ts";
+import {
+  createInfoReader,
+  type DescribedPackage,
+  isPackageName,
+  parseEntry,
+  parseFields,
+  parseFiles,
+  parseInstalled,
+  parseOffered,
+  parseUnmet,
+} from "./records.ts";
 
 const word = fc.stringMatching(/^[a-z0-9][a-z0-9._+]{0,8}$/);
 const name = fc.stringMatching(/^[a-z0-9][a-z0-9._+-]{0,12}$/);
@@ -41,15 +51,8 @@ describe("records", () => {
     );
   });
 
-  it("have what is installed, and whether it was asked for", () => {
-    const text = "%NAME%\nlib\n\n%VERSION%\n1:2.0-3\n\n%ARCH%\nx86_64\n\n%SIZE%\n4096\n\n%GROUPS%\nbase\ndevel\n\n";
-    const found = { name: "lib", version: "1:2.0-3", architecture: "x86_64", bytes: 4096, groups: ["base", "devel"] };
-    expect(parseRecord(text)).toEqual({ ...found, isManual: true });
-    expect(parseRecord(`${text}%REASON%\n1\n\n`)).toEqual({ ...found, isManual: false });
-  });
-
   it.each(["", "%NAME%\n", "%NAME%\nlib\n\n", "%VERSION%\n1-1\n"])("%j is incomplete", (text) =>
-    expect(parseRecord(text)).toBeUndefined(),
+    expect(parseInstalled(text)).toBeUndefined(),
   );
 });
 
@@ -85,4 +88,179 @@ describe("lists of pacman", () => {
       }),
     );
   });
+});
+
+function read(text: string, size = 7): readonly DescribedPackage[] {
+  const found: DescribedPackage[] = [];
+  const reader = createInfoReader((each) => found.push(each));
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += size) reader.take(bytes.subarray(at, at + size));
+  reader.end();
+  return found;
+}
+
+/** Of pacman 6.0.2 and 7.0.0. */
+const recorded = `Repository      : core
+Name            : app
+Version         : 1:2.0-1
+Description     : made for: a test | € x
+Architecture    : x86_64
+URL             : https://app.example/
+Licenses        : GPL
+Groups          : base  base-devel
+Provides        : painter=3  libx.so=1-64
+Depends On      : library>=2
+                  extra
+Optional Deps   : extra: for more
+                  other
+Conflicts With  : painter
+Replaces        : older  other<2
+Download Size   : 464.00 B
+Installed Size  : 1.50 KiB
+Packager        : nobody <n@e>
+Build Date      : Tue Nov 14 22:13:20 2023
+Validated By    : SHA-256 Sum
+
+Repository      : core
+Name            : bare
+Version         : 1.0-1
+Description     : None
+Architecture    : any
+Groups          : None
+Provides        : None
+Depends On      : None
+Optional Deps   : None
+`;
+
+describe("pacman's description of packages", () => {
+  it("is read", () => {
+    expect(read(recorded)).toEqual([
+      {
+        name: "app",
+        version: "1:2.0-1",
+        architecture: "x86_64",
+        repository: "core",
+        section: "base, base-devel",
+        groups: ["base", "base-devel"],
+        summary: "made for: a test | € x",
+        description: "made for: a test | € x",
+        homepage: "https://app.example/",
+        packager: "nobody <n@e>",
+        installedBytes: 1536,
+        downloadBytes: 464,
+        depends: ["library>=2", "extra"],
+        optional: ["extra: for more", "other"],
+        provides: ["painter=3", "libx.so=1-64"],
+        replaces: ["older", "other<2"],
+        conflicts: ["painter"],
+      },
+      {
+        name: "bare",
+        version: "1.0-1",
+        architecture: "any",
+        repository: "core",
+        section: "",
+        groups: [],
+        summary: "",
+        description: "",
+        homepage: "",
+        packager: "",
+        installedBytes: undefined,
+        downloadBytes: undefined,
+        depends: [],
+        optional: [],
+        provides: [],
+        replaces: [],
+        conflicts: [],
+      },
+    ]);
+  });
+
+  it("is parsed the same in pieces of any size, cut off or damaged", () => {
+    const whole = read(recorded, 1_000_000);
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 300 }), (size) => {
+        expect(read(recorded, size)).toEqual(whole);
+      }),
+    );
+    const line = fc.oneof(fc.constantFrom(...recorded.split("\n")), fc.string());
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 40 }), (lines) => {
+        for (const { name, version } of read(lines.join("\n"), 64)) expect([name, version]).not.toContain("");
+      }),
+    );
+    expect(read(`Name : a\nVersion : 1\n${"  x\n".repeat(100_000)}\n\nName : b\nVersion : 1\n`, 65_536)).toHaveLength(
+      2,
+    );
+  });
+});
+
+/** Of pacman 6.0.2. */
+const installed = `%NAME%
+app
+
+%VERSION%
+2.0-1
+
+%DESC%
+made for a test | € x
+
+%ARCH%
+any
+
+%SIZE%
+4096
+
+%CONFLICTS%
+painter
+
+%GROUPS%
+grp
+
+%DEPENDS%
+library>=2
+extra
+
+%OPTDEPENDS%
+other: for more
+
+%PROVIDES%
+painter=3
+
+`;
+
+it("reads what pacman has written of an installed package", () => {
+  expect(parseInstalled(installed)).toEqual({
+    name: "app",
+    version: "2.0-1",
+    architecture: "any",
+    repository: "",
+    section: "grp",
+    groups: ["grp"],
+    summary: "made for a test | € x",
+    description: "made for a test | € x",
+    homepage: "",
+    packager: "",
+    installedBytes: 4096,
+    downloadBytes: undefined,
+    depends: ["library>=2", "extra"],
+    optional: ["other: for more"],
+    provides: ["painter=3"],
+    replaces: [],
+    conflicts: ["painter"],
+    isManual: true,
+  });
+  expect(parseInstalled(`${installed}%REASON%\n1\n\n`)?.isManual).toBe(false);
+  expect(parseInstalled("%NAME%\n\n%VERSION%\n1\n")).toBeUndefined();
+  expect(parseFiles("%FILES%\netc/\netc/app/conf\n\n%BACKUP%\netc/app/conf\t2cd6\n")).toEqual([
+    "/etc",
+    "/etc/app/conf",
+  ]);
+  fc.assert(
+    fc.property(fc.array(fc.oneof(fc.constantFrom(...installed.split("\n")), fc.string())), (lines) => {
+      const found = parseInstalled(lines.join("\n"));
+      if (found !== undefined) expect([found.name, found.version]).not.toContain("");
+      for (const path of parseFiles(lines.join("\n"))) expect(path).toMatch(/^\//);
+    }),
+  );
 });

@@ -2,12 +2,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { demandSame } from "../common/changes.ts";
 import { targetsOf } from "./commit.ts";
-import { parseSettings } from "./host.ts";
-import type { InstalledRecord } from "./records.ts";
-import { isMeant, parseDetails, parsePrinted, planFrom } from "./simulation.ts";
+import { type InstalledRecord, parseDescribed, parseInstalled } from "./records.ts";
+import { isMeant, parsePrinted, planFrom } from "./simulation.ts";
 
 const installed = (name: string, version: string): InstalledRecord => {
-  return { name, version, architecture: "any", isManual: true, bytes: 1000, groups: [] };
+  const text = `%NAME%\n${name}\n\n%VERSION%\n${version}\n\n%SIZE%\n1000\n`;
+  return parseInstalled(text) as InstalledRecord;
 };
 
 const details = [
@@ -43,23 +43,16 @@ describe("what pacman prints", () => {
   });
 
   it("has details", () => {
-    expect(parseDetails(details)).toEqual([
+    expect(parseDescribed(details)).toMatchObject([
       {
         name: "successor",
         version: "2.0-1",
         architecture: "x86_64",
-        bytes: 1536,
+        installedBytes: 1536,
         replaces: ["replaced", "older<2"],
         conflicts: ["replaced"],
       },
-      { name: "app", version: "2.0-1", architecture: "any", bytes: 2_097_152, replaces: [], conflicts: [] },
-    ]);
-  });
-
-  it("has settings with several values", () => {
-    expect([...parseSettings("IgnorePkg = foo\nIgnorePkg = ste*\nIgnoreGroup = base\n")]).toEqual([
-      ["IgnorePkg", ["foo", "ste*"]],
-      ["IgnoreGroup", ["base"]],
+      { name: "app", version: "2.0-1", architecture: "any", installedBytes: 2_097_152, replaces: [], conflicts: [] },
     ]);
   });
 });
@@ -70,7 +63,7 @@ describe("plans", () => {
     { repository: "core", name: "successor", version: "2.0-1", downloadBytes: 392 },
   ];
   const present = [installed("app", "1.0-1"), installed("replaced", "1.0-1"), installed("older", "3.0-1")];
-  const plan = planFrom(rows, parseDetails(details), present);
+  const plan = planFrom(rows, parseDescribed(details), present);
 
   it("name what is replaced, which pacman does not print", () => {
     expect(plan).toEqual({

@@ -1,19 +1,18 @@
 import {
   noChanges,
   type PackageChange,
-  type PackageManager,
   type TransactionPlan,
   UpdateRefused,
+  type UpdateRequest,
 } from "#domain/ports/packages.ts";
-import { demandNames } from "../common/changes.ts";
-import type { Asks } from "../common/ports.ts";
+import { demandNames, removalOf } from "../common/changes.ts";
 import { comparePackageVersions } from "../common/rpm/names.ts";
 import type { Pacman, PacmanDatabase } from "./host.ts";
+import { currentLists } from "./lists.ts";
 import { failureReason } from "./output.ts";
-import { type InstalledRecord, isPackageName } from "./records.ts";
-import type { Offers } from "./states.ts";
+import { type DescribedPackage, type InstalledRecord, isPackageName, parseDescribed } from "./records.ts";
 
-export const printFormat = "%r\t%n\t%v\t%s";
+const printFormat = "%r\t%n\t%v\t%s";
 
 export interface PrintedRow {
   readonly repository: string;
@@ -27,43 +26,6 @@ export const parsePrinted = (text: string): readonly PrintedRow[] =>
     const [, repository, name, version, bytes] = /^([^\t]+)\t([^\t]+)\t([^\t]+)\t(\d+)$/.exec(line) ?? [];
     if (repository === undefined || name === undefined || version === undefined) return [];
     return [{ repository, name, version, downloadBytes: Number(bytes) }];
-  });
-
-export interface OfferedDetails {
-  readonly name: string;
-  readonly version: string;
-  readonly architecture: string;
-  readonly bytes: number;
-  readonly replaces: readonly string[];
-  readonly conflicts: readonly string[];
-}
-
-const units: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 };
-
-/** Bytes of `1.50 KiB`, as exact as that is. */
-export function parseSize(text: string): number {
-  const [, amount = "0", unit = "B"] = /^([0-9.]+) (\S+)$/.exec(text) ?? [];
-  return Math.round(Number(amount) * (units[unit] ?? 1));
-}
-
-export const parseDetails = (text: string): readonly OfferedDetails[] =>
-  text.split(/\n\n+/).flatMap((block) => {
-    const field = (name: string): string | undefined => new RegExp(`^${name} *: (.*)$`, "m").exec(block)?.[1]?.trim();
-    const [name, version] = [field("Name"), field("Version")];
-    if (name === undefined || version === undefined) return [];
-    const words = (label: string): readonly string[] =>
-      (field(label) ?? "").split(/\s+/).filter((each) => each !== "" && each !== "None");
-    const bytes = parseSize(field("Installed Size") ?? "");
-    return [
-      {
-        name,
-        version,
-        architecture: field("Architecture") ?? "any",
-        bytes,
-        replaces: words("Replaces"),
-        conflicts: words("Conflicts With"),
-      },
-    ];
   });
 
 const holds: Readonly<Record<string, (order: number) => boolean>> = {
@@ -86,7 +48,7 @@ export function isMeant(what: string, found: Pick<InstalledRecord, "name" | "ver
 /** What the rows come to. What is replaced is not printed: only the lists tell. */
 export function planFrom(
   rows: readonly PrintedRow[],
-  details: readonly OfferedDetails[],
+  details: readonly DescribedPackage[],
   installed: readonly InstalledRecord[],
 ): TransactionPlan {
   const present = new Map(installed.map((each) => [each.name, each]));
@@ -96,16 +58,16 @@ export function planFrom(
   const changes = rows.map(({ name, version }): PackageChange => {
     const found = offered.get(`${name} ${version}`);
     const before = present.get(name);
-    diskBytes += (found?.bytes ?? 0) - (before?.bytes ?? 0);
+    diskBytes += (found?.installedBytes ?? 0) - (before?.installedBytes ?? 0);
     if (before === undefined)
       for (const what of found?.replaces ?? [])
         for (const each of installed) if (each.name !== name && isMeant(what, each)) gone.add(each);
     const architecture = found?.architecture ?? before?.architecture ?? "any";
     return { name, architecture, from: before?.version ?? null, to: version, isSecurity: false };
   });
-  const removals = [...gone].map(({ name, architecture, version, bytes }): PackageChange => {
-    diskBytes -= bytes;
-    return { name, architecture, from: version, to: null, isSecurity: false };
+  const removals = [...gone].map((each): PackageChange => {
+    diskBytes -= each.installedBytes ?? 0;
+    return { ...removalOf(each), isSecurity: false };
   });
   return {
     changes: [...changes, ...removals],
@@ -114,9 +76,21 @@ export function planFrom(
   };
 }
 
-const namesAtOnce = 500;
+/** What pacman would do. @throws UpdateRefused with why it would not. */
+export async function rehearse(
+  { tryAsking }: Pick<Pacman, "tryAsking">,
+  databases: string,
+  [operation = "", ...rest]: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly PrintedRow[]> {
+  const words = [operation, "--print", "--print-format", printFormat, ...rest];
+  const { exitCode, stdout, stderr } = await tryAsking(databases, words, signal);
+  if (exitCode !== 0) throw new UpdateRefused(failureReason(`${stdout}\n${stderr}`, exitCode));
+  return parsePrinted(stdout);
+}
 
-export interface FullUpdate {
+/** A plan, and from where what comes is installed. */
+export interface PlannedChange {
   readonly plan: TransactionPlan;
   readonly rows: readonly PrintedRow[];
 }
@@ -135,25 +109,14 @@ export async function fetchDetails(
   databases: string,
   rows: readonly PrintedRow[],
   signal: AbortSignal,
-): Promise<readonly OfferedDetails[]> {
-  const details: OfferedDetails[] = [];
-  for (let at = 0; at < rows.length; at += namesAtOnce) {
-    const names = rows.slice(at, at + namesAtOnce).map(({ repository, name }) => `${repository}/${name}`);
-    details.push(...parseDetails(await ask(databases, ["-Si", "--", ...names], signal)));
-  }
-  return details;
+): Promise<readonly DescribedPackage[]> {
+  const names = rows.map(({ repository, name }) => `${repository}/${name}`);
+  return names.length === 0 ? [] : parseDescribed(await ask(databases, ["-Si", "--", ...names], signal));
 }
 
-export async function fullUpdate(
-  pacman: Pacman,
-  databases: string,
-  database: PacmanDatabase,
-  signal: AbortSignal,
-): Promise<FullUpdate> {
-  const words = ["-Su", "--print", "--print-format", printFormat];
-  const { exitCode, stdout, stderr } = await pacman.tryAsking(databases, words, signal);
-  if (exitCode !== 0) throw new UpdateRefused(failureReason(`${stdout}\n${stderr}`, exitCode));
-  const rows = parsePrinted(stdout);
+export async function fullUpdate(pacman: Pacman, databases: string, signal: AbortSignal): Promise<PlannedChange> {
+  const database = await pacman.database(signal);
+  const rows = await rehearse(pacman, databases, ["-Su"], signal);
   const plan = planFrom(rows, await fetchDetails(pacman, databases, rows, signal), database.packages);
   demandUnheld(plan.changes, database);
   return { plan, rows };
@@ -177,18 +140,20 @@ function demandNoRemoval(changes: readonly PackageChange[]): void {
     );
 }
 
-export function createSimulate(pacman: Pacman, offers: Asks<Offers>): PackageManager["simulate"] {
-  return async ({ type, isSecurityOnly, names }, signal) => {
-    if (isSecurityOnly) throw new UpdateRefused("pacman does not distinguish security updates from others");
-    const { database, lists } = await offers(signal);
-    if (lists === undefined) throw new UpdateRefused("there are no package lists: they have to be refreshed first");
-    if (names !== undefined) demandNames(names, database, isPackageName);
-    const { plan } = await fullUpdate(pacman, lists.databases, database, signal);
-    if (names !== undefined) {
-      if (!plan.changes.some(({ name }) => names.includes(name))) return noChanges;
-      demandAll(plan.changes, names);
-    }
-    if (type === "packages") demandNoRemoval(plan.changes);
-    return plan;
-  };
+export async function planUpdate(
+  pacman: Pacman,
+  { type, isSecurityOnly, names }: UpdateRequest,
+  signal: AbortSignal,
+): Promise<TransactionPlan> {
+  if (isSecurityOnly) throw new UpdateRefused("pacman does not distinguish security updates from others");
+  const lists = await currentLists(pacman.places);
+  if (lists === undefined) throw new UpdateRefused("there are no package lists: they have to be refreshed first");
+  if (names !== undefined) demandNames(names, await pacman.database(signal), isPackageName);
+  const { plan } = await fullUpdate(pacman, lists.databases, signal);
+  if (names !== undefined) {
+    if (!plan.changes.some(({ name }) => names.includes(name))) return noChanges;
+    demandAll(plan.changes, names);
+  }
+  if (type === "packages") demandNoRemoval(plan.changes);
+  return plan;
 }

@@ -1,68 +1,62 @@
-import type { PackageChange, PackageFaults } from "#domain/ports/packages.ts";
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { PackageChange, PackageManager } from "#domain/ports/packages.ts";
 import { ManagerRefuses } from "../common/asking.ts";
-import { describeUnmet, heldIn } from "../common/changes.ts";
+import { describeFaults, type FoundFaults } from "../common/manager.ts";
 import { rememberByMark } from "../common/marks.ts";
-import type { Asks } from "../common/ports.ts";
+import type { Asks, Repairs } from "../common/ports.ts";
 import { cannotAsk, type Pacman, type PacmanDatabase } from "./host.ts";
 import { currentLists, listsMark, type PackageLists } from "./lists.ts";
 import { failureReason } from "./output.ts";
 import { parseOffered, parseUnmet } from "./records.ts";
 
-export interface Findings {
-  readonly database: PacmanDatabase;
-  readonly isLockLeft: boolean;
-  /** Not looked for while packages are only partly there. */
-  readonly unmet: PackageFaults["unmet"];
-}
+/** What packages lack is not looked for while some are only partly there. */
+export function createFindings({ tryAsking, database, isLockLeft, places }: Pacman): Asks<FoundFaults> {
+  const remembered = rememberByMark<FoundFaults["unmet"]>();
 
-export function createFindings({ tryAsking, database, isLockLeft, places }: Pacman): Asks<Findings> {
-  const remembered = rememberByMark<Findings["unmet"]>();
-  return async (signal) => {
-    const found = { database: await database(signal), isLockLeft: await isLockLeft() };
-    const { partial, mark } = found.database;
-    if (partial.length > 0) return { ...found, unmet: [] };
-    const unmet = await remembered(mark, async () => {
-      const result = await tryAsking(places.databases, ["-Dk"], signal);
-      const missing = parseUnmet(result.stderr);
-      if (result.exitCode !== 0 && missing.length === 0) throw cannotAsk(result);
-      return missing;
-    });
-    return { ...found, unmet };
+  const askUnmet = async (signal: AbortSignal): Promise<FoundFaults["unmet"]> => {
+    const result = await tryAsking(places.databases, ["-Dk"], signal);
+    const missing = parseUnmet(result.stderr);
+    if (result.exitCode !== 0 && missing.length === 0) throw cannotAsk(result);
+    return missing;
   };
-}
 
-export const describeFindings = ({ database, isLockLeft, unmet }: Findings, lock: string): readonly string[] => [
-  ...(isLockLeft ? [`${lock} is left of a pacman that was stopped in the middle of its work`] : []),
-  ...database.partial.map(({ name, version }) => `${name} ${version} is only partly installed`),
-  ...unmet.map(describeUnmet),
-];
-
-export function createFaults(pacman: Pacman, findings: Asks<Findings>): Asks<PackageFaults> {
   return async (signal) => {
-    // First who writes, then what is written: in the middle of a transaction all of it looks broken off.
-    const writer = await pacman.writer();
-    const found = writer === undefined ? await findings(signal) : undefined;
-    const state = found?.database ?? (await pacman.database(signal));
+    const { partial, mark } = await database(signal);
+    const isInterrupted = await isLockLeft();
     return {
-      installed: state.packages.length,
-      unfinished: (found?.database.partial ?? []).map(({ name, version }) => {
-        return { name, version, state: "partly installed", mustBeReinstalled: true };
-      }),
-      isInterrupted: found?.isLockLeft ?? false,
-      unmet: found?.unmet ?? [],
-      held: heldIn(state),
-      writer,
+      unfinished: partial.map(({ name, version }) => ({
+        name,
+        version,
+        state: "partly installed",
+        mustBeReinstalled: true,
+      })),
+      isInterrupted,
+      unmet: partial.length > 0 ? [] : await remembered(mark, () => askUnmet(signal)),
+      halfDone: [
+        ...(isInterrupted ? [`${places.lock} is left of a pacman that was stopped in the middle of its work`] : []),
+        ...partial.map(({ name, version }) => `${name} ${version} is only partly installed`),
+      ],
     };
   };
 }
 
-export interface Offers {
-  readonly updates: readonly PackageChange[];
-  readonly database: PacmanDatabase;
-  readonly lists: PackageLists | undefined;
-}
+const byHand =
+  "pacman cannot resume what was interrupted, and its lock says nothing of who left it: it has to be repaired by hand";
+const onlyTogether =
+  "pacman brings what is missing only together with an update of everything: packages of newer lists would not match the older ones that are installed";
 
-export function createOffers({ tryAsking, database, places }: Pacman): Asks<Offers> {
+export const createRepairs = (findings: Asks<FoundFaults>): Repairs => ({
+  async finish(signal) {
+    const left = describeFaults(await findings(signal));
+    if (left.length > 0) throw new CommandFailed(`${byHand}: ${left.join("; ")}`);
+  },
+  planMissing: (reinstalled) =>
+    Promise.resolve({ reinstalled, changes: [], configured: [], downloadBytes: 0, obstacle: onlyTogether }),
+  installMissing: () => Promise.reject(new CommandFailed(onlyTogether)),
+});
+
+/** What an update would bring, by the lists, without packages that are held. */
+export function createUpdates({ tryAsking, database, places }: Pacman): PackageManager["updates"] {
   const remembered = rememberByMark<readonly PackageChange[]>();
 
   const askUpdates = async ({ packages }: PacmanDatabase, { databases }: PackageLists, signal: AbortSignal) => {
@@ -79,9 +73,10 @@ export function createOffers({ tryAsking, database, places }: Pacman): Asks<Offe
 
   return async (signal) => {
     const state = await database(signal);
+    const held = state.packages.filter(state.isHeld).map(({ name }) => name);
     const lists = await currentLists(places);
-    if (lists === undefined) return { updates: [], database: state, lists };
+    if (lists === undefined) return { updates: [], held, listsAt: null };
     const mark = `${state.mark}\n${await listsMark(lists)}`;
-    return { updates: await remembered(mark, () => askUpdates(state, lists, signal)), database: state, lists };
+    return { updates: await remembered(mark, () => askUpdates(state, lists, signal)), held, listsAt: lists.at };
   };
 }

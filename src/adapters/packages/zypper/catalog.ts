@@ -1,21 +1,21 @@
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { PackageCatalog } from "#domain/ports/package-catalog.ts";
 import type { PackageVersion } from "#domain/ports/packages.ts";
-import { createRpmCatalog, type ListedName, type RpmLists } from "../common/rpm/catalog.ts";
-import type { DescribedRpm } from "../common/rpm/described.ts";
+import type { Described, ListedName, Lists } from "../common/catalog.ts";
 import { nevraOf } from "../common/rpm/names.ts";
 import { orWithoutLists } from "../common/rpm/offers.ts";
+import { createRpmCatalog } from "../common/rpm/present.ts";
 import { demandAnswer } from "./asking.ts";
-import { createHistory } from "./history.ts";
 import { toInstalled, type Zypper } from "./host.ts";
 import { createListReader, parseInfo } from "./listed.ts";
 import { parseFound } from "./lists.ts";
+import { createHistory } from "./log.ts";
 
 const none: ListedName = { versions: [], candidates: [], described: () => undefined };
 const nothingFound = 104;
 const onlyPackages = ["--type", "package"] as const;
 
-function createLists({ tryAsking, askTable, database }: Zypper): RpmLists {
+function createLists({ tryAsking, askTable, database }: Zypper): Lists {
   const ask = async (words: readonly string[], name: string, signal: AbortSignal): Promise<string> => {
     const result = await tryAsking([...words, ...onlyPackages, "--", name], signal);
     return result.exitCode === nothingFound ? "" : demandAnswer(result);
@@ -30,8 +30,8 @@ function createLists({ tryAsking, askTable, database }: Zypper): RpmLists {
     const known = new Map(records.map((each) => [nevraOf(each), each]));
     const [best] = records;
     // Zypper describes one of several architectures.
-    const alike = (found: PackageVersion): DescribedRpm | undefined =>
-      best && { ...best, ...found, installedBytes: undefined, requires: [], provides: [] };
+    const alike = (found: PackageVersion): Described | undefined =>
+      best && { ...best, ...found, installedBytes: undefined, depends: [], provides: [] };
     return {
       versions: versions.filter((each) => each.name === name),
       candidates: isKept ? [] : records,

@@ -3,19 +3,17 @@ import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { PackageManager, SystemRelease, UpdateRequest } from "#domain/ports/packages.ts";
 import { rememberByMark } from "../common/marks.ts";
 import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
-import { createRpmManager } from "../common/rpm/manager.ts";
-import { rpmDatabases } from "../common/rpm/marks.ts";
+import { createRpmManager, rpmDatabases } from "../common/rpm/manager.ts";
 import { splitVersion } from "../common/rpm/names.ts";
 import { changesTo, newestOf, type Offers } from "../common/rpm/offers.ts";
 import { createCatalog } from "./catalog.ts";
-import { createPlans } from "./change-plan.ts";
 import { openZypper, toInstalled, type Zypper, type ZypperDatabase } from "./host.ts";
 import { advisedFor, parsePatches, parsePatchInfo, parseUpdates } from "./lists.ts";
 import { scriptFailures, telling } from "./output.ts";
 import { createZypperPackageFiles } from "./package-files.ts";
-import { createFindings, createRepairs, refresh } from "./repairs.ts";
+import { createRepairs, findingsOf, refresh } from "./repairs.ts";
 import { simulate } from "./simulation.ts";
-import { makeChanges, operandOf } from "./transaction.ts";
+import { createPlans, makeChanges, operandOf } from "./transaction.ts";
 
 /** Locks packages by their names, or takes away just these locks. */
 async function setLocks(
@@ -64,11 +62,13 @@ function createZypper(ports: ManagerPorts): PackageManager {
   const zypper = openZypper(ports);
   const { exec, places, database } = zypper;
   const offers = createOffers(zypper);
-  const findings = createFindings(zypper);
 
-  const manager = createRpmManager(
+  return createRpmManager(
     {
       name: "zypper",
+      isPlannedByRoot: true,
+      holdsLack: () => Promise.resolve(undefined),
+      catalog: createCatalog(zypper),
       commands: {
         finisher: "zypper",
         finish: "",
@@ -81,10 +81,10 @@ function createZypper(ports: ManagerPorts): PackageManager {
       toInstalled,
       offers,
       listsAt: zypper.listsAt,
-      repairs: createRepairs(zypper, findings),
+      repairs: createRepairs(zypper),
       files: createZypperPackageFiles(zypper, ports),
       writer: zypper.writer,
-      findings,
+      findings: (signal) => findingsOf(zypper, signal),
 
       async plan(request, wanted, _state, signal) {
         const words = request.isSecurityOnly
@@ -123,7 +123,6 @@ function createZypper(ports: ManagerPorts): PackageManager {
     },
     ports,
   );
-  return { ...manager, catalog: createCatalog(zypper), isPlannedByRoot: true };
 }
 
 export const zypper: Backend = {

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { DescribedRpm } from "../common/rpm/described.ts";
+import type { Described } from "../common/catalog.ts";
 import { createListReader, parseInfo } from "./listed.ts";
 
-function read(text: string, size = 7): readonly DescribedRpm[] {
-  const found: DescribedRpm[] = [];
+function read(text: string, size = 7): readonly Described[] {
+  const found: Described[] = [];
   const reader = createListReader((each) => found.push(each));
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; at += size) reader.take(bytes.subarray(at, at + size));
@@ -78,7 +78,7 @@ describe("zypper's description of all packages", () => {
       downloadBytes: 12345,
       installedBytes: 45678,
       summary: "Draws | € pictures <b> &amp;",
-      requires: ["(app or nothing-else)", "library"],
+      depends: ["(app or nothing-else)", "library"],
       provides: ["libfancy.so.1()(64bit)", "fancy = 1.0-1", "painter = 3"],
       description: "Made for a test.\nurl: not the end\n  indented\n\nName           : evil",
     });
@@ -152,7 +152,7 @@ Requires       : ---
       downloadBytes: undefined,
       installedBytes: 1536,
       summary: "Draws: <b>",
-      requires: [],
+      depends: [],
       provides: ["fancy = 1.0-1", "painter = 3"],
       description: "Made for a test.\nName           : evil\n\n  indented",
     },

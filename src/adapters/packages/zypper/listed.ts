@@ -1,5 +1,6 @@
-import { createOutputLines } from "../common/output-lines.ts";
-import { type DescribedRpm, describedOf } from "../common/rpm/described.ts";
+import { createOutputLines, parseShownFields } from "../common/asking.ts";
+import type { Described } from "../common/catalog.ts";
+import { describedOf } from "../common/rpm/described.ts";
 import { parseElements } from "./output.ts";
 
 /** A package longer than this is wrong. */
@@ -47,7 +48,7 @@ function attributesOf(lines: readonly string[]): ReadonlyMap<string, readonly st
   return found;
 }
 
-function describedRow({ name, version, architecture, repository }: Row, lines: readonly string[]): DescribedRpm {
+function describedRow({ name, version, architecture, repository }: Row, lines: readonly string[]): Described {
   const attributes = attributesOf(lines);
   const first = (field: string): string => attributes.get(field)?.[0] ?? "";
   const all = (field: string): string => (attributes.get(field) ?? []).join("\n");
@@ -62,7 +63,7 @@ function describedRow({ name, version, architecture, repository }: Row, lines: r
 const isOffered = ({ status, repository }: Row): boolean => !isSystem(repository) && !/[iv].*l/.test(status);
 
 /** Reads `search --verbose` of everything, in pieces: the only form in which zypper tells all that the lists have. */
-export function createListReader(take: (found: DescribedRpm) => void) {
+export function createListReader(take: (found: Described) => void) {
   let row: Row | undefined;
   let lines: string[] = [];
   let length = 0;
@@ -105,28 +106,22 @@ function bytesOf(text: string): string {
 }
 
 /** Reads `info`: what zypper would install of each name. Values of several lines are further in. */
-export const parseInfo = (text: string): readonly DescribedRpm[] =>
+export const parseInfo = (text: string): readonly Described[] =>
   parseElements(text).flatMap((element) => {
     if (element.name !== "message" || !element.text.startsWith("Repository")) return [];
-    const fields = new Map<string, string[]>();
-    let values: string[] = [];
-    for (const line of element.text.split("\n")) {
-      const [, name, value = ""] = /^(\S[^:]*?) *: ?(.*)$/.exec(line) ?? [];
-      if (name === undefined) values.push(outdented(line));
-      else {
-        values = [value];
-        fields.set(name, values);
-      }
-    }
+    const fields = parseShownFields(element.text.split("\n"));
     const first = (name: string): string => fields.get(name)?.[0]?.trim() ?? "";
     // `---` for none, `[2]` before two.
     const all = (name: string): string =>
-      (fields.get(name) ?? []).filter((each) => each !== "" && !/^(?:---|\[\d+\])$/.test(each)).join("\n");
+      (fields.get(name) ?? [])
+        .map(outdented)
+        .filter((each) => each !== "" && !/^(?:---|\[\d+\])$/.test(each))
+        .join("\n");
     if (isSystem(first("Repository"))) return [];
     const described = describedOf([
       ...[first("Name"), first("Version"), first("Arch"), first("Repository"), "", "", first("Vendor")],
       ...[first("Upstream URL"), "", bytesOf(first("Installed Size")), first("Summary"), all("Requires")],
-      ...[all("Provides"), (fields.get("Description") ?? []).slice(1).join("\n").trimEnd()],
+      ...[all("Provides"), (fields.get("Description") ?? []).slice(1).map(outdented).join("\n").trimEnd()],
     ]);
     return described.name === "" ? [] : [described];
   });

@@ -1,6 +1,6 @@
 import { SaxesParser } from "saxes";
 import type { Progress } from "#domain/ports/packages.ts";
-import { joinFailures } from "../common/asking.ts";
+import { type ScriptError, scriptFailuresBy } from "../common/asking.ts";
 import { parseNevra } from "../common/rpm/names.ts";
 import type { OutputReader } from "../common/transactions.ts";
 
@@ -47,12 +47,6 @@ const linesIn = (text: string): readonly string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== "");
 
-export interface ScriptError {
-  readonly name: string;
-  readonly script: string;
-  readonly said: string;
-}
-
 const failedScripts = [
   /^(?:warning|error): %(?<script>\w+)\((?<nevra>[^)]+)\) scriptlet failed, (?<said>.+)$/,
   /^error: lua script failed: \[string "%(?<script>\w+)\((?<nevra>[^)]+)\)"\]:\d+: (?<said>.+)$/,
@@ -74,10 +68,7 @@ export function parseScriptErrors(text: string): readonly ScriptError[] {
   });
 }
 
-export const scriptFailures = (text: string): string =>
-  joinFailures(
-    parseScriptErrors(text).map(({ name, script, said }) => `${name}: its ${script} script failed (${said})`),
-  );
+export const scriptFailures = scriptFailuresBy(parseScriptErrors);
 
 const isEcho = (text: string): boolean =>
   /^(?:Problem occurred during or after installation|Skipping repository |Could not refresh the repositories|Some of the repositories have not)/.test(

@@ -1,7 +1,6 @@
 import { type MissingPlan, UpdateRefused } from "#domain/ports/packages.ts";
 import { demandSamePlan, ManagerRefuses, orObstacle } from "../common/asking.ts";
-import { rememberByMark } from "../common/marks.ts";
-import type { Asks, OnLine, Repairs } from "../common/ports.ts";
+import type { OnLine, Repairs } from "../common/ports.ts";
 import { type Findings, leftovers } from "../common/rpm/findings.ts";
 import { nameAndArchitecture } from "../common/rpm/names.ts";
 import { demandLists, demandNoRemoval, NoLists } from "../common/rpm/offers.ts";
@@ -50,16 +49,11 @@ async function unmetIn({ exec, places }: Zypper, signal: AbortSignal): Promise<F
   return found;
 }
 
-export function createFindings(zypper: Zypper): Asks<Findings> {
-  const remembered = rememberByMark<Findings>();
-  return async (signal) => {
-    const state = await zypper.database(signal);
-    return remembered(state.mark, async () => {
-      const duplicates = await duplicatesIn(zypper, state, signal);
-      const unmet = await unmetIn(zypper, signal);
-      return { duplicates, unmet, isInterrupted: duplicates.length > 0, brought: [], missing: [], remaining: [] };
-    });
-  };
+export async function findingsOf(zypper: Zypper, signal: AbortSignal): Promise<Findings> {
+  const state = await zypper.database(signal);
+  const duplicates = await duplicatesIn(zypper, state, signal);
+  const unmet = await unmetIn(zypper, signal);
+  return { duplicates, unmet, isInterrupted: duplicates.length > 0, brought: [], missing: [], remaining: [] };
 }
 
 export async function refresh({ transact, places }: Zypper, onLine: OnLine, signal: AbortSignal): Promise<void> {
@@ -74,7 +68,7 @@ export async function refresh({ transact, places }: Zypper, onLine: OnLine, sign
   await transact(transaction, signal);
 }
 
-export function createRepairs(zypper: Zypper, findings: Asks<Findings>): Repairs {
+export function createRepairs(zypper: Zypper): Repairs {
   const planMissing: Repairs["planMissing"] = async (reinstalled, signal) => {
     const plan: MissingPlan = { reinstalled, changes: [], configured: [], downloadBytes: 0, obstacle: null };
     if (reinstalled.length > 0)
@@ -90,7 +84,7 @@ export function createRepairs(zypper: Zypper, findings: Asks<Findings>): Repairs
 
   return {
     async finish(signal) {
-      const changes = leftovers(await findings(signal));
+      const changes = leftovers(await findingsOf(zypper, signal));
       if (changes.length > 0) await makeChanges(zypper, { unit: "steward-zypper-leftovers", changes }, signal);
     },
 

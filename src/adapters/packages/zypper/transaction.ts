@@ -5,7 +5,8 @@ import { readTextOrEmpty, writeFileAtomic } from "#adapters/files/index.ts";
 import { type PackageVersion, UpdateRefused } from "#domain/ports/packages.ts";
 import { demandSame, type PlainChange } from "../common/changes.ts";
 import type { Argv, OnLine } from "../common/ports.ts";
-import { isPackageName, nevraOf, parseNevra } from "../common/rpm/names.ts";
+import type { PlannedChange } from "../common/rpm/change-plan.ts";
+import { isPackageName, nevraOf, parseNevra, type Wanted, wordOf } from "../common/rpm/names.ts";
 import { NoLists } from "../common/rpm/offers.ts";
 import { longestMs } from "../common/transactions.ts";
 import { commonWords, onlyInstalled, type ZypperPlaces } from "./asking.ts";
@@ -132,3 +133,23 @@ export const marksCommand = (path: string, { autoInstalled }: Pick<ZypperPlaces,
   path,
   autoInstalled,
 ];
+
+/** Plans that packages come or go. */
+export function createPlans({ tryAsking, tryInstalled }: Pick<Zypper, "tryAsking" | "tryInstalled">) {
+  const planned = async (
+    ask: Zypper["tryAsking"],
+    words: readonly string[],
+    signal: AbortSignal,
+  ): Promise<PlannedChange> => {
+    const { changes, ...sizes } = await simulate(ask, words, signal);
+    return { changes, sizes: () => Promise.resolve(sizes) };
+  };
+  return {
+    planInstall: (wanted: readonly Wanted[], mayErase: boolean, _: unknown, signal: AbortSignal) => {
+      const resolution = mayErase ? "--force-resolution" : "--no-force-resolution";
+      return planned(tryAsking, ["install", "--name", resolution, "--", ...wanted.map(wordOf)], signal);
+    },
+    planRemoval: (packages: readonly PackageVersion[], _: unknown, signal: AbortSignal) =>
+      planned(tryInstalled, ["remove", "--no-clean-deps", "--", ...packages.map(operandOf)], signal),
+  };
+}

@@ -1,7 +1,6 @@
 import {
   type ChangeRequest,
   type PackageChange,
-  type PackageManager,
   type PackageVersion,
   type TransactionPlan,
   UpdateRefused,
@@ -87,7 +86,7 @@ export function createPlanChange<State extends RpmState>(host: {
     signal: AbortSignal,
   ) => Promise<PlannedChange>;
   readonly remove: (packages: readonly PackageVersion[], state: State, signal: AbortSignal) => Promise<PlannedChange>;
-}): NonNullable<PackageManager["planChange"]> {
+}): (request: ChangeRequest, signal: AbortSignal) => Promise<TransactionPlan> {
   const { database, advised, install, remove } = host;
 
   /** Nothing is removed for it that could stay. */

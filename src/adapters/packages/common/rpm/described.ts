@@ -1,19 +1,6 @@
-import { machine } from "node:os";
-import type { FoundPackage } from "#domain/ports/package-catalog.ts";
-import type { PackageVersion } from "#domain/ports/packages.ts";
-import { comparePackageVersions, withoutZeroEpoch } from "./names.ts";
+import type { Described } from "../catalog.ts";
+import { withoutZeroEpoch } from "./names.ts";
 import type { Marks } from "./records.ts";
-
-/** What rpm or a list of packages says of one. */
-export interface DescribedRpm extends FoundPackage {
-  /** Where it can be had; empty for one that is installed. */
-  readonly repository: string;
-  readonly packager: string;
-  readonly homepage: string;
-  readonly requires: readonly string[];
-  readonly provides: readonly string[];
-  readonly description: string;
-}
 
 /** Tags of `repoquery`, and of rpm for the same in the same order. */
 const ofLists = [
@@ -47,7 +34,7 @@ const linesOf = (text: string): readonly string[] => [
 const isPackage = (reference: string): boolean => !/^(?:rpmlib|config)\(/.test(reference);
 
 /** @param fields in the order of {@link listsFormat} and {@link rpmFormat}. */
-export function describedOf(fields: readonly string[]): DescribedRpm {
+export function describedOf(fields: readonly string[]): Described {
   const [name = "", version = "", architecture = "", repository = "", group = "", packager = "", vendor = ""] = fields;
   const [homepage = "", download = "", size = "", summary = "", requires = "", provides = ""] = fields.slice(7);
   return {
@@ -61,17 +48,8 @@ export function describedOf(fields: readonly string[]): DescribedRpm {
     downloadBytes: bytesOf(download),
     installedBytes: bytesOf(size),
     summary,
-    requires: linesOf(requires).filter(isPackage),
+    depends: linesOf(requires).filter(isPackage),
     provides: linesOf(provides),
     description: fields[describedCount - 1] ?? "",
   };
 }
-
-/** The host's own architecture, in rpm's words. */
-const native = machine();
-export const isNative = ({ architecture }: Pick<PackageVersion, "architecture">): boolean =>
-  architecture === native || architecture === "noarch";
-
-/** The host's own architecture before others, then the newest version. Negative where the first comes first. */
-export const byPreference = (one: PackageVersion, other: PackageVersion): number =>
-  Number(isNative(other)) - Number(isNative(one)) || comparePackageVersions(other.version, one.version);

@@ -1,8 +1,6 @@
 import type { PackageFaults, PackageVersion } from "#domain/ports/packages.ts";
-import { describeUnmet, heldIn, type PlainChange } from "../changes.ts";
-import type { LockHolder } from "../locks.ts";
-import { rememberByMark } from "../marks.ts";
-import type { Asks } from "../ports.ts";
+import { removalOf } from "../changes.ts";
+import type { FoundFaults } from "../manager.ts";
 import { nevraOf } from "./names.ts";
 import type { RpmState } from "./offers.ts";
 
@@ -33,46 +31,28 @@ export function toFindings(
 }
 
 /** The version that an interrupted transaction was to remove, which may be the newer one. */
-export const leftovers = ({ duplicates, brought }: Pick<Findings, "duplicates" | "brought">): readonly PlainChange[] =>
+export const leftovers = ({ duplicates, brought }: Pick<Findings, "duplicates" | "brought">) =>
   duplicates.map(({ old, kept }) => {
     const isOldBrought = brought.some((each) => nevraOf(each) === nevraOf(old));
-    const { name, architecture, version } = isOldBrought ? kept : old;
-    return { name, architecture, from: version, to: null };
+    return removalOf(isOldBrought ? kept : old);
   });
-
-export const describeFindings = (found: Findings): readonly string[] => [
-  ...leftovers(found).map(({ name, from }) => `${name} ${from} is left beside another version of it`),
-  ...found.missing.map((each) => `${nevraOf(each)} was to be installed and is not`),
-  ...found.remaining.map((each) => `${nevraOf(each)} was to be removed and is there`),
-  ...found.unmet.map(describeUnmet),
-];
 
 const unfinished = (state: string, { name, version }: PackageVersion) => {
   return { name, version, state, mustBeReinstalled: false };
 };
 
-export function createFaults(host: {
-  readonly database: Asks<RpmState>;
-  readonly writer: () => Promise<LockHolder | undefined>;
-  readonly findings: Asks<Findings>;
-}): Asks<PackageFaults> {
-  const remembered = rememberByMark<Findings>();
-  return async (signal) => {
-    // First who writes, then what is written: in the middle of a transaction all of it looks interrupted.
-    const writer = await host.writer();
-    const state = await host.database(signal);
-    const found = writer === undefined ? await remembered(state.mark, () => host.findings(signal)) : undefined;
-    return {
-      installed: state.packages.length,
-      unfinished: [
-        ...(found?.duplicates ?? []).map(({ old, kept }) => unfinished(`left beside ${kept.version}`, old)),
-        ...(found?.missing ?? []).map((each) => unfinished("not installed yet", each)),
-        ...(found?.remaining ?? []).map((each) => unfinished("not removed yet", each)),
-      ],
-      isInterrupted: found?.isInterrupted ?? false,
-      unmet: found?.unmet ?? [],
-      held: heldIn(state),
-      writer,
-    };
-  };
-}
+/** In the words of every manager. */
+export const faultsIn = (found: Findings): FoundFaults => ({
+  unfinished: [
+    ...found.duplicates.map(({ old, kept }) => unfinished(`left beside ${kept.version}`, old)),
+    ...found.missing.map((each) => unfinished("not installed yet", each)),
+    ...found.remaining.map((each) => unfinished("not removed yet", each)),
+  ],
+  isInterrupted: found.isInterrupted,
+  unmet: found.unmet,
+  halfDone: [
+    ...leftovers(found).map(({ name, from }) => `${name} ${from} is left beside another version of it`),
+    ...found.missing.map((each) => `${nevraOf(each)} was to be installed and is not`),
+    ...found.remaining.map((each) => `${nevraOf(each)} was to be removed and is there`),
+  ],
+});

@@ -37,7 +37,7 @@ export function createRpmHolds(ports: {
   readonly installed: Asks<readonly InstalledPackage[]>;
   readonly commands: Pick<ManagerCommands, "hold" | "unhold">;
   readonly set: (names: readonly string[], isHeld: boolean, signal: AbortSignal) => Promise<unknown>;
-}): NonNullable<PackageManager["setHolds"]> {
+}): PackageManager["holds"]["set"] {
   const { installed, commands, set } = ports;
   return async (request, signal) => {
     const { isHeld } = request;

@@ -1,6 +1,8 @@
 import {
   type InstalledPackage,
+  isChange,
   noChanges,
+  noOldKernels,
   type PackageChange,
   type PackageManager,
   type PackageVersion,
@@ -13,11 +15,12 @@ import {
 } from "#domain/ports/packages.ts";
 import { demandNames, type PlainChange } from "../changes.ts";
 import type { LockHolder } from "../locks.ts";
+import { createQuestions } from "../manager.ts";
+import { rememberByMark } from "../marks.ts";
 import type { Argv, Asks, ManagerPorts, OnLine, Repairs } from "../ports.ts";
-import { createStaleUnits } from "../stale-code.ts";
 import { asResult, orLocked, unitFor } from "../transactions.ts";
 import { createPlanChange, type PlannedChange } from "./change-plan.ts";
-import { createFaults, describeFindings, type Findings, leftovers } from "./findings.ts";
+import { type Findings, faultsIn, leftovers } from "./findings.ts";
 import { createRpmHolds } from "./holds.ts";
 import { isPackageName, type Wanted } from "./names.ts";
 import {
@@ -37,7 +40,10 @@ import { settleRpm } from "./package-files.ts";
 import { createPurge } from "./purge.ts";
 import { createUnremovable } from "./unremovable.ts";
 
-export interface RpmHost<State> extends Pick<PackageManager, "name" | "commands" | "files"> {
+export interface RpmHost<State> extends Pick<PackageManager, "name" | "commands" | "files" | "catalog"> {
+  readonly isPlannedByRoot: boolean;
+  /** Why packages cannot be held here; undefined where they can. */
+  readonly holdsLack: () => Promise<string | undefined>;
   readonly database: Asks<State>;
   readonly toInstalled: (state: State) => readonly InstalledPackage[];
   readonly offers: Asks<Offers<State>>;
@@ -89,11 +95,20 @@ export interface RpmHost<State> extends Pick<PackageManager, "name" | "commands"
   readonly updaters: PackageManager["otherUpdaters"];
 }
 
+/** Of rpm 4.16 and later, where distributions keep them. */
+export const rpmDatabases = [
+  "/var/lib/rpm/rpmdb.sqlite",
+  "/usr/lib/sysimage/rpm/rpmdb.sqlite",
+  "/usr/lib/sysimage/rpm/Packages.db",
+];
+
 const listsMs = 10_000;
 
 export function createRpmManager<State extends RpmState>(host: RpmHost<State>, ports: ManagerPorts): PackageManager {
-  const { name, database, offers, findings, change, telling } = host;
-  const staleUnits = createStaleUnits();
+  const { name, database, offers, change, telling } = host;
+  const remembered = rememberByMark<Findings>();
+  const findings: Asks<Findings> = async (signal) =>
+    remembered((await database(signal)).mark, () => host.findings(signal));
 
   const plan = async (request: UpdateRequest, signal: AbortSignal): Promise<TransactionPlan> => {
     const { names, isSecurityOnly, type } = request;
@@ -113,29 +128,32 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
     return { changes: marked, ...(await sizes()) };
   };
 
+  const planChange = createPlanChange({
+    database,
+    advised: async (signal) => (await offers(signal)).advised,
+    install: host.planInstall,
+    remove: host.planRemoval,
+  });
   const installed: PackageManager["installed"] = async (signal) => host.toInstalled(await database(signal));
   const purge = createPurge(host, ports);
 
   return {
     name,
-    knowsSecurity: true,
+    capabilities: { knowsSecurity: true, isPlannedByRoot: host.isPlannedByRoot, isImageBased: false },
     commands: host.commands,
     files: host.files,
     installed,
-    setHolds: createRpmHolds({ installed, commands: host.commands, set: host.hold }),
-    faults: createFaults(host),
+    catalog: host.catalog,
+    // It keeps as many of them as its settings say.
+    oldKernels: noOldKernels,
+    holds: { lack: host.holdsLack, set: createRpmHolds({ installed, commands: host.commands, set: host.hold }) },
+    ...createQuestions({ ...host, findings: async (signal) => faultsIn(await findings(signal)) }, ports),
     updates: createAvailable({ database, offers, listsAt: host.listsAt }),
     security: createSecurity(offers),
     refreshedAt: () => host.listsAt(AbortSignal.timeout(listsMs)),
     release: (signal) => orWithoutLists(host.release(signal), undefined),
     refresh: (progress, signal) => orLocked(() => host.refresh(telling(progress), signal)),
-    simulate: (request, signal) => demandLists(plan(request, signal)),
-    planChange: createPlanChange({
-      database,
-      advised: async (signal) => (await offers(signal)).advised,
-      install: host.planInstall,
-      remove: host.planRemoval,
-    }),
+    plan: (request, signal) => (isChange(request) ? planChange(request, signal) : demandLists(plan(request, signal))),
     unremovable: createUnremovable(host, ports),
 
     ...host.repairs,
@@ -166,15 +184,6 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
       return purge.finish(unit, result, signal);
     },
 
-    async audit(signal) {
-      // What somebody else is in the middle of is not left over.
-      return (await host.writer()) === undefined ? describeFindings(await findings(signal)) : [];
-    },
-
     otherUpdaters: host.updaters,
-    restartNeeds: async (signal) => ({
-      requiresReboot: (await ports.needsReboot(signal)) || (await host.asksReboot(signal)),
-      units: await staleUnits(signal),
-    }),
   };
 }

@@ -77,9 +77,9 @@ export interface Wanted {
 }
 
 /** Reads `name` or `name:architecture`. */
-export function wantedOf(text: string): Wanted | undefined {
+export function wantedOf(text: string, isName = isPackageName): Wanted | undefined {
   const [name = "", architecture, ...more] = text.split(":");
-  if (!isPackageName(name) || more.length > 0) return undefined;
+  if (!isName(name) || more.length > 0) return undefined;
   return architecture === undefined || /^\w+$/.test(architecture) ? { name, architecture } : undefined;
 }
 

@@ -1,6 +1,4 @@
-import { join } from "node:path";
 import type { PackageVersion } from "#domain/ports/packages.ts";
-import { sortedNames } from "../marks.ts";
 import type { Missing } from "../package-files.ts";
 import type { Argv, PackagePorts } from "../ports.ts";
 import { settle } from "../transactions.ts";
@@ -31,12 +29,6 @@ export const fileNameOf = ({ name, version, architecture }: PackageVersion): str
   const { version: main, release } = splitVersion(version);
   return `${name}-${main}-${release}.${architecture}.rpm`;
 };
-
-/** Where dnf keeps the file of a package. @param lists a folder with one of each repository. */
-export const cachedIn =
-  (lists: string) =>
-  async (wanted: PackageVersion): Promise<readonly string[]> =>
-    (await sortedNames(lists)).map((name) => join(lists, name, "packages", fileNameOf(wanted)));
 
 /** Rpm names temporary files by the second: residue of a killed one blocks the next within the same second. */
 const rpmSecondMs = 1_000;

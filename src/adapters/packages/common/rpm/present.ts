@@ -1,14 +1,23 @@
 import type { CommandOptions, Exec } from "#adapters/exec/index.ts";
-import type { RequiringPackage } from "#domain/ports/package-catalog.ts";
-import type { PackageVersion } from "#domain/ports/packages.ts";
+import type { PackageCatalog, RequiringPackage } from "#domain/ports/package-catalog.ts";
+import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
 import { askWhole, ManagerRefuses } from "../asking.ts";
-import type { Argv } from "../ports.ts";
-import { type DescribedRpm, describedCount, describedOf, rpmFormat } from "./described.ts";
+import { type CatalogHost, createCatalog, type Described, type Lists, type Present } from "../catalog.ts";
+import type { Argv, Asks } from "../ports.ts";
+import { describedCount, describedOf, rpmFormat } from "./described.ts";
+import { isPackageName } from "./names.ts";
 import { createMarks, createRecordReader, parseRecords } from "./records.ts";
 import { capabilitiesFormat, createRequiringReader, itemsOf, referencesFormat } from "./requiring.ts";
 
+/** A key of rpm's is not a package. */
+export const rpmNames: Pick<CatalogHost, "isPackageName" | "provided" | "isOf"> = {
+  isPackageName: (name) => isPackageName(name) && name !== "gpg-pubkey",
+  provided: (text) => text.split(" ", 1)[0] ?? "",
+  isOf: (found, architecture) => found.architecture === architecture,
+};
+
 /** Asks rpm what it has of packages that are installed. */
-export function createPresent({ exec, rpm }: { readonly exec: Exec; readonly rpm: Argv }) {
+function createPresent({ exec, rpm }: { readonly exec: Exec; readonly rpm: Argv }): Present {
   /** Runs `rpm --query`. @param what has a record for each package. */
   const askRpm = async (
     words: readonly string[],
@@ -42,10 +51,10 @@ export function createPresent({ exec, rpm }: { readonly exec: Exec; readonly rpm
 
   return {
     described,
-    capabilities,
+    files: async (found, signal) => (await capabilities(found, signal)).files,
 
     /** Tells of all of them. */
-    async each(take: (found: DescribedRpm) => void, signal: AbortSignal): Promise<void> {
+    async each(take: (found: Described) => void, signal: AbortSignal): Promise<void> {
       const marks = createMarks();
       const reader = createRecordReader(marks, describedCount, (fields) => take(describedOf(fields)));
       await askRpm(["--all", `--queryformat=${rpmFormat(marks)}`], signal, { onOutput: reader.take });
@@ -61,3 +70,22 @@ export function createPresent({ exec, rpm }: { readonly exec: Exec; readonly rpm
     },
   };
 }
+
+/** What is known of rpm's packages: rpm is asked of those that are installed, and the manager of the lists on the disk. */
+export const createRpmCatalog = (host: {
+  readonly exec: Exec;
+  readonly rpm: Argv;
+  readonly installed: Asks<readonly InstalledPackage[]>;
+  readonly mark: () => Promise<string>;
+  readonly lists: Lists;
+  /** Names of packages that are never removed. */
+  readonly protectedNames: () => Promise<ReadonlySet<string>>;
+  readonly history: PackageCatalog["history"];
+  readonly historyLog: string;
+}): PackageCatalog =>
+  createCatalog({
+    ...host,
+    ...rpmNames,
+    present: createPresent(host),
+    isProtected: async (name) => (await host.protectedNames()).has(name),
+  });

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createCollector } from "./catalog.ts";
-import { byPreference, describedCount, describedOf, listsFormat, rpmFormat } from "./described.ts";
+import { byPreference, createCollector } from "../catalog.ts";
+import { describedCount, describedOf, listsFormat, rpmFormat } from "./described.ts";
+import { rpmNames } from "./present.ts";
 import { createMarks, createRecordReader, parseRecords } from "./records.ts";
 import { createRequiringReader, namesInReference } from "./requiring.ts";
 
@@ -58,7 +59,7 @@ describe("records of packages", () => {
       downloadBytes: 7,
       installedBytes: 9,
       summary: "a summary",
-      requires: ["lib"],
+      depends: ["lib"],
       provides: ["app = 1"],
       description: "",
     });
@@ -68,7 +69,7 @@ describe("records of packages", () => {
 
 describe("what is searched", () => {
   it("has each name once: the host's own architecture, then the newest, then what the lists say of it", () => {
-    const collector = createCollector();
+    const collector = createCollector(rpmNames);
     collector.take(rpm("app", "2.0-1", ""));
     collector.take(rpm("app", "1.0-1", "base"));
     collector.take(rpm("app", "2.0-1", "updates", { description: "listed" }));

@@ -22,7 +22,7 @@ export function createUnremovable(
     readonly protectedNames: () => Promise<readonly string[]>;
   },
   { exec, running = release() }: { readonly exec: Exec; readonly running?: string },
-): NonNullable<PackageManager["unremovable"]> {
+): PackageManager["unremovable"] {
   const ownersOf = async (words: readonly string[], signal: AbortSignal): Promise<readonly string[]> => {
     // It fails where one of several files is of no package, or is not there.
     const { stdout } = await exec([...host.rpm, "--query", "--queryformat=|%{NAME}\\n", ...words], { signal });
