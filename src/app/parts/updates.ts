@@ -150,18 +150,18 @@ export function buildUpdatesPart(
     readonly rootSide: RootSide | undefined;
   },
 ) {
-  const { config } = context;
+  const { config, clock } = context;
   const { operations, hookPoints, rootSide } = ports;
   const { exec } = ports.traced;
-  const { clock } = context;
-  const host = lazy(async (): Promise<HostUpdates | undefined> => {
+  const openUpdates = (): HostUpdates | undefined => {
     const found = createHostUpdates({ ...config, exec }, ports.host.packages);
     if (found === undefined) return undefined;
     return {
       manager: throughRoot(found.manager, rootSide, (request) => managerThroughRoot(found.manager, request, clock)),
       backend: throughRoot<SnapshotReader>(found.backend, rootSide, snapshotsThroughRoot),
     };
-  });
+  };
+  const host = lazy(() => Promise.resolve(openUpdates()));
   const takesSnapshot = config.settings.updates?.snapshot ?? true;
   const stale = createStaleHost(ports.host.systemd.units);
   const code = throughRoot(stale.code, rootSide, (request) => ({
