@@ -113,11 +113,8 @@ export function buildPluginsPart(
   const { traced, rootSide, ...given } = ports;
   const load = () => {
     const confirmed = rootSide && openConfirmedPlugins(places.confirmedDir);
-    const made = createHostPlugins(config, {
-      ...{ exec: traced.exec, log, ownUnit: ownServiceUnit() },
-      ...{ rootSide, confirmed },
-    });
-    return Promise.resolve(made);
+    const { exec } = traced;
+    return Promise.resolve(createHostPlugins(config, { exec, log, ownUnit: ownServiceUnit(), rootSide, confirmed }));
   };
   const part = createPluginsPart({ ...context, ...given, load, takenCheckIds: builtInCheckIds });
   return {
