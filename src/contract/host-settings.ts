@@ -36,13 +36,13 @@ export const HostnameChange = Type.Object({ ...Hostname.properties, ...outcome }
 export type HostnameChange = Static<typeof HostnameChange>;
 
 /** One to three parts of the names of files that zones are in. */
-export const timezonePattern = "^[A-Za-z0-9][A-Za-z0-9_+-]*(/[A-Za-z0-9][A-Za-z0-9_+-]*){0,2}$";
+const timezonePattern = "^[A-Za-z0-9][A-Za-z0-9_+-]*(/[A-Za-z0-9][A-Za-z0-9_+-]*){0,2}$";
 /** Labels of RFC 1123; the kernel keeps at most 64 characters. */
-export const hostnamePattern =
+const hostnamePattern =
   "^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$";
-export const longestHostname = 64;
-export const prettyPattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$";
-export const longestPrettyHostname = 200;
+const longestHostname = 64;
+const prettyPattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$";
+const longestPrettyHostname = 200;
 
 export const HostTimeInput = Options(
   optional({

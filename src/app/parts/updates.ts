@@ -54,16 +54,17 @@ function openUpdates({ config, clock }: PartContext, { traces, rootSide, host }:
   const code = throughRoot(stale.code, rootSide, (request) => ({
     find: (signal) => request("stale.find", {}, signal),
   }));
+  const openUpdates = (): HostUpdates | undefined => {
+    const found = createHostUpdates({ ...config, exec: traces.traced.exec }, packages);
+    if (found === undefined) return undefined;
+    return {
+      manager: throughRoot(found.manager, rootSide, (request) => managerThroughRoot(found.manager, request, clock)),
+      backend: throughRoot<SnapshotReader>(found.backend, rootSide, snapshotsThroughRoot),
+    };
+  };
   return {
     manager: () => Promise.resolve(packages),
-    updates: lazy(async (): Promise<HostUpdates | undefined> => {
-      const found = createHostUpdates({ ...config, exec: traces.traced.exec }, packages);
-      if (found === undefined) return undefined;
-      return {
-        manager: throughRoot(found.manager, rootSide, (request) => managerThroughRoot(found.manager, request, clock)),
-        backend: throughRoot<SnapshotReader>(found.backend, rootSide, snapshotsThroughRoot),
-      };
-    }),
+    updates: lazy(() => Promise.resolve(openUpdates())),
     stale: { ...stale, code },
     fileSystems: createFileSystems({ clock }),
   };

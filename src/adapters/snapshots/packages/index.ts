@@ -19,7 +19,7 @@ import { recordChanges } from "./touched.ts";
 import { compareTrees, readTree } from "./tree.ts";
 
 /** Where snapshots take room: the first one makes their folder. */
-export const snapshotFolder = (directory: string): string => (existsSync(directory) ? directory : dirname(directory));
+const snapshotFolder = (directory: string): string => (existsSync(directory) ? directory : dirname(directory));
 
 /** Snapshots of packages and /etc, by hash, on any file system. A package file is stored from its first change on. */
 export function createPackageSnapshots(ports: {
