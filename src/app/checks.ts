@@ -6,7 +6,6 @@ import type { Exec } from "#adapters/exec/index.ts";
 import { lookApart } from "#adapters/exec/look.ts";
 import { createHostFiles } from "#adapters/host-files/index.ts";
 import { createPluginRunner, type PluginUser } from "#adapters/monitoring-plugin/index.ts";
-import { createPacketFilter } from "#adapters/netfilter/index.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
@@ -79,7 +78,6 @@ export function createHostChecks(parts: {
     raidArrays: createRaidArrays(),
     ssh: createSshServer({ exec }),
     sockets: createListeningSockets(),
-    filter: createPacketFilter({ exec }),
     endpoints: probeTargets(settings)
       .filter(({ target }) => target.kind !== "unit")
       .map(({ name, target }) => ({ name, probe: createComponentProbe({ target, readUnit: units.read }) })),

@@ -13,7 +13,6 @@ const info: SystemInfo = {
 export interface FakeFigures {
   readonly memory: Awaited<ReturnType<HostFacts["memory"]>>;
   readonly cpuPercent: number;
-  readonly swapTraffic: Awaited<ReturnType<HostFacts["swapTraffic"]>>;
   readonly zombies: readonly Zombie[];
 }
 
@@ -25,7 +24,6 @@ const idle: FakeFigures = {
     swapFreeBytes: 2_000_000_000,
   },
   cpuPercent: 12.5,
-  swapTraffic: { pagesIn: 0, pagesOut: 0 },
   zombies: [],
 };
 
@@ -36,7 +34,6 @@ export function createFakeHostFacts(given: Partial<FakeFigures> = {}): HostFacts
     info: () => Promise.resolve(info),
     memory: () => Promise.resolve(figures.memory),
     cpuPercent: () => Promise.resolve(figures.cpuPercent),
-    swapTraffic: () => Promise.resolve(figures.swapTraffic),
     zombies: () => Promise.resolve(figures.zombies),
   };
 }

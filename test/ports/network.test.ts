@@ -4,8 +4,7 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import type { CommandResult, Exec } from "#adapters/exec/index.ts";
-import { createPacketFilter } from "#adapters/netfilter/index.ts";
+import type { Exec } from "#adapters/exec/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
 import { createLinks } from "#adapters/routes/links.ts";
@@ -223,56 +222,6 @@ describe("name servers", () => {
 
   it("are none without resolv.conf", async () => {
     expect(await createNameServers({ file: "/nonexistent" }).list()).toEqual([]);
-  });
-});
-
-describe("the packet filter", () => {
-  const dir = directoryWith({ nft: "", "iptables-legacy-save": "", ip_tables_names: "mangle\nfilter\n" });
-  const [nft, save, tables] = [join(dir, "nft"), join(dir, "iptables-legacy-save"), join(dir, "ip_tables_names")];
-  const absent = { family: "ipv6", tables: "/nonexistent/names", save: "/nonexistent/save" } as const;
-  const empty = { stdout: JSON.stringify({ nftables: [] }) };
-  const chain = { family: "inet", table: "filter", name: "input", type: "filter", hook: "input", prio: 0 };
-  const ruleset = { stdout: JSON.stringify({ nftables: [{ chain: { ...chain, policy: "drop" } }] }) };
-  const saved = { stdout: "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp -m tcp --dport 23 -j REJECT\nCOMMIT\n" };
-  type Paths = NonNullable<Parameters<typeof createPacketFilter>[0]["paths"]>;
-  /** With programs that answer this, by their path. */
-  const found = (answers: Readonly<Record<string, Partial<CommandResult>>>, paths: Partial<Paths> = {}) => {
-    const exec: Exec = ([path]) =>
-      Promise.resolve({ exitCode: 0, stdout: "", stderr: "", truncated: false, ...answers[path] });
-    return createPacketFilter({ exec, paths: { nft, legacy: [absent], ...paths } }).inputChains(signal);
-  };
-
-  it("has the chains that packets for this host go through, of the old iptables as well", async () => {
-    const input = { families: ["ipv4", "ipv6"], table: "filter", name: "input", policy: "drop", isRefusing: false };
-    expect(await found({ [nft]: ruleset })).toEqual({ chains: [input], unreadable: [] });
-    expect(await found({ [nft]: empty })).toEqual({ chains: [], unreadable: [] });
-    const legacy = [{ family: "ipv4", tables, save }, absent] as const;
-    const old = { families: ["ipv4"], table: "filter", name: "INPUT", policy: "accept", isRefusing: true };
-    expect(await found({ [nft]: empty, [save]: saved }, { legacy })).toEqual({ chains: [old], unreadable: [] });
-  });
-
-  it("is not asked for a table that nobody has used: asking makes it", async () => {
-    const legacy = [{ family: "ipv4", tables: "/nonexistent/names", save }] as const;
-    expect((await found({ [nft]: empty, [save]: saved }, { legacy })).chains).toEqual([]);
-  });
-
-  it.each<[string, Partial<CommandResult>, Partial<Paths>, string]>([
-    ["nft is not installed", {}, { nft: "/nonexistent/nft" }, "/nonexistent/nft is not installed"],
-    [
-      "it may not be read",
-      { exitCode: 1, stderr: "Operation not permitted (you must be root)\nnetlink: Error: cache\n" },
-      {},
-      `${nft}: Operation not permitted (you must be root)`,
-    ],
-    ["there is too much", { stdout: "{", truncated: true }, {}, `${nft} lists more than can be read`],
-    [
-      "the program for the old rules is not installed",
-      empty,
-      { legacy: [{ family: "ipv4", tables, save: "/nonexistent/save" }] },
-      "/nonexistent/save is not installed",
-    ],
-  ])("says that %s", async (_, answer, paths, unreadable) => {
-    expect(await found({ [nft]: answer }, paths)).toEqual({ chains: [], unreadable: [unreadable] });
   });
 });
 

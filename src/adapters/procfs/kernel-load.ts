@@ -6,7 +6,7 @@ import type { HostFacts } from "#domain/ports/host.ts";
 import { isProcessGone, orUndefined, orUndefinedSync } from "#kernel/errors.ts";
 import type { ContainerLimits } from "./cgroup.ts";
 import type { CpuLoad } from "./cpu-load.ts";
-import { parseMemory, parseSwap, parseSwapTraffic } from "./parse.ts";
+import { parseMemory, parseSwap } from "./parse.ts";
 import { type ProcessStat, parseProcessStat } from "./process-stat.ts";
 
 /** Processes looked at between two turns of the event loop: about a millisecond. */
@@ -49,7 +49,6 @@ export function createKernelLoad(ports: {
       return { ...limits.memory(parseMemory(text, arcstats)), ...parseSwap(text) };
     },
     cpuPercent: cpuLoad.averagePercent,
-    swapTraffic: async () => parseSwapTraffic(await read("vmstat")),
     async zombies() {
       const all = await readProcesses(procDir);
       const names = new Map(all.map(({ pid, name }) => [pid, name]));

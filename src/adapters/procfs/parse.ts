@@ -1,5 +1,4 @@
 import type { Traffic } from "#domain/ports/host-samples.ts";
-import { flatKey } from "#kernel/text.ts";
 
 export interface CpuInfo {
   readonly model: string;
@@ -92,12 +91,6 @@ export const parseSwap = (text: string): { readonly swapTotalBytes: number; read
   swapTotalBytes: kib(text, "SwapTotal") ?? 0,
   swapFreeBytes: kib(text, "SwapFree") ?? 0,
 });
-
-/** /proc/vmstat: pages since boot; undefined for a kernel without swap. */
-export function parseSwapTraffic(text: string): { readonly pagesIn: number; readonly pagesOut: number } | undefined {
-  const [pagesIn, pagesOut] = [flatKey(text, "pswpin"), flatKey(text, "pswpout")];
-  return pagesIn === undefined || pagesOut === undefined ? undefined : { pagesIn, pagesOut };
-}
 
 export function parseCpuMax(text: string): number | undefined {
   const [quota = "max", period = "100000"] = text.trim().split(/\s+/);

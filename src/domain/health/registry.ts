@@ -8,7 +8,6 @@ import type {
   DefaultRoutes,
   ListeningSockets,
   NameServers,
-  PacketFilter,
   SshServer,
 } from "#domain/ports/network.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
@@ -71,7 +70,6 @@ export interface CheckPorts {
   readonly raidArrays: RaidArrays;
   readonly ssh: SshServer;
   readonly sockets: ListeningSockets;
-  readonly filter: PacketFilter;
   readonly endpoints: readonly Endpoint[];
   readonly hostFiles: HostFiles;
   readonly exec: RunProgram;

@@ -23,7 +23,13 @@ export interface HostFiles {
 export type RunProgram = (
   argv: readonly [program: string, ...args: string[]],
   options: { readonly signal: AbortSignal; readonly timeoutMs: number },
-) => Promise<{ readonly exitCode: number; readonly stdout: string; readonly stderr: string }>;
+) => Promise<{
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Whether it said more than is kept. */
+  readonly truncated?: boolean;
+}>;
 
 /** Whether a program was not run because it is not installed. */
 export const isNotInstalled = (error: unknown): boolean => error instanceof Error && isNotFound(error.cause);

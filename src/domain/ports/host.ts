@@ -20,8 +20,6 @@ export interface HostFacts {
   }>;
   /** Over the last minute or up to ten, or since the start when that is shorter. */
   readonly cpuPercent: (overMs?: number) => Promise<number>;
-  /** Pages that were read from swap and written to it since boot; undefined where the kernel does not count them. */
-  readonly swapTraffic: () => Promise<{ readonly pagesIn: number; readonly pagesOut: number } | undefined>;
   readonly zombies: () => Promise<readonly Zombie[]>;
 }
 

@@ -106,24 +106,3 @@ export interface ListeningSockets {
   /** By socket, without those of other containers and of the kernel. */
   readonly owners: (inodes: readonly number[]) => Promise<ReadonlyMap<number, SocketOwner>>;
 }
-
-/** A chain of rules for packets to this host. */
-export interface InputChain {
-  readonly families: readonly ("ipv4" | "ipv6")[];
-  readonly table: string;
-  readonly name: string;
-  /** For packets without a decision. */
-  readonly policy: "accept" | "drop";
-  /**
-   * Whether a rule of the chain, or of those it leads to, drops or rejects packets. Rules for certain senders, or for packets
-   * without a known connection, do not count: they keep nobody else out.
-   */
-  readonly isRefusing: boolean;
-}
-
-export interface PacketFilter {
-  /** `unreadable`: why other chains could not be read. */
-  readonly inputChains: (
-    signal: AbortSignal,
-  ) => Promise<{ readonly chains: readonly InputChain[]; readonly unreadable: readonly string[] }>;
-}

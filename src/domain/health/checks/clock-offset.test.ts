@@ -26,7 +26,7 @@ const run = (offsetMs: number, settings: Partial<CheckSettings> = {}, agoMs = mi
     clock.now(),
   );
 
-it("clock_offset grades the offset in either direction, up to decades, and fails without a number", async () => {
+it("clock_offset grades the offset in either direction, up to decades, and fails without a number", () => {
   expect(run(-0.0123)).toEqual({
     status: "pass",
     message: "The clock is 0.012 ms ahead of 192.0.2.1",
@@ -57,7 +57,7 @@ it("clock_offset grades the offset in either direction, up to decades, and fails
   expect(() => run(Number.NaN)).toThrow("not a number");
 });
 
-it("clock_offset keeps its grade while a clock swings around the threshold", async () => {
+it("clock_offset keeps its grade while a clock swings around the threshold", () => {
   let found: Outcome = run(120);
   for (const offsetMs of [-120, 99, -98, 99]) {
     found = run(offsetMs, {
@@ -76,7 +76,7 @@ describe("clock_offset after the clock was set back since the last answer", () =
     ["that found it away a little", 150],
     // The program that found it may have set it back itself.
     ["that found it ahead by as much", -3 * hourMs],
-  ])("%s, warns that the offset is not known", async (_, offsetMs) => {
+  ])("%s, warns that the offset is not known", (_, offsetMs) => {
     const found = run(offsetMs, {}, -3 * hourMs);
     expect(found).toEqual({
       status: "warn",
@@ -88,19 +88,19 @@ describe("clock_offset after the clock was set back since the last answer", () =
     });
   });
 
-  it("that found it too far behind, fails", async () => {
+  it("that found it too far behind, fails", () => {
     expect(run(2000, {}, -3 * hourMs)).toMatchObject({
       status: "fail",
       message: "The clock is 2000 ms behind 192.0.2.1 (look at chrony and its source)",
     });
   });
 
-  it("passes once there is a new answer", async () => {
+  it("passes once there is a new answer", () => {
     const { status, graded = {} } = run(0.2, {}, -3 * hourMs);
     expect(run(99, { previous: { status, objects: graded } }, 0)).toMatchObject({ status: "pass" });
   });
 
-  it("by less than a minute, passes; so it does without a time of the answer", async () => {
+  it("by less than a minute, passes; so it does without a time of the answer", () => {
     expect(run(0.2, {}, -minuteMs)).toMatchObject({ status: "pass" });
     const found = { program: "ntpd", server: "", offsetMs: 1, stratum: 2, answeredAt: undefined };
     expect(judgeOffset(found, { ignore: [] }, clock.now())).toMatchObject({

@@ -42,11 +42,8 @@ async function busiestIn(files: Files): Promise<readonly FilesOfProcess[]> {
     return name === undefined || limit === 0 ? undefined : { pid: Number(pid), name, open, limit };
   };
 
-  const found: FilesOfProcess[] = [];
-  for (const pid of (await files.names("/proc")).filter((name) => /^\d+$/.test(name))) {
-    const each = await use(pid);
-    if (each !== undefined) found.push(each);
-  }
+  const pids = (await files.names("/proc")).filter((name) => /^\d+$/.test(name));
+  const found = (await Promise.all(pids.map(use))).filter((each) => each !== undefined);
   return found.sort((a, b) => b.open / b.limit - a.open / a.limit).slice(0, mostListed);
 }
 

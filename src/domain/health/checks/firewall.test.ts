@@ -1,18 +1,39 @@
 import { describe, expect, it } from "vitest";
-import type { InputChain, OpenPort } from "#domain/ports/network.ts";
+import type { OpenPort } from "#domain/ports/network.ts";
+import { createFakeHostFiles } from "../../../../test/fakes/host-files.ts";
 import { createFakeListeningSockets, fakeOpenPort } from "../../../../test/fakes/listening-sockets.ts";
-import { createFakePacketFilter, fakeInputChain } from "../../../../test/fakes/packet-filter.ts";
+import type { InputChain } from "../packet-filter.ts";
 import { firewallCheck } from "./firewall.ts";
 
 const { signal } = new AbortController();
+/** A chain that lets everything through. */
+const fakeInputChain = (given: Partial<InputChain> = {}): InputChain => ({
+  families: ["ipv4", "ipv6"],
+  table: "filter",
+  name: "input",
+  policy: "accept",
+  isRefusing: false,
+  ...given,
+});
+
+/** As nft prints chains and their rules. */
+const rulesetOf = (chains: readonly InputChain[]): string => {
+  const items = chains.flatMap(({ families, table, name, policy, isRefusing }) => {
+    const family = families.length === 2 ? "inet" : { ipv4: "ip", ipv6: "ip6" }[families[0] ?? "ipv4"];
+    const rules = isRefusing ? [{ rule: { family, table, chain: name, expr: [{ drop: null }] } }] : [];
+    return [{ chain: { family, table, name, policy, type: "filter", hook: "input", prio: 0 } }, ...rules];
+  });
+  return JSON.stringify({ nftables: items });
+};
 const run = (
   open: readonly OpenPort[],
   chains: readonly InputChain[],
-  given: { readonly unreadable?: readonly string[]; readonly ignore?: readonly string[] } = {},
+  given: { readonly files?: Readonly<Record<string, string>>; readonly ignore?: readonly string[] } = {},
 ) =>
   firewallCheck({
     sockets: createFakeListeningSockets(open, { 4711: "nginx" }),
-    filter: createFakePacketFilter(chains, given.unreadable),
+    hostFiles: createFakeHostFiles({ "/usr/sbin/nft": "", ...given.files }),
+    exec: () => Promise.resolve({ exitCode: 0, stdout: rulesetOf(chains), stderr: "" }),
   }).run({ ignore: given.ignore ?? [] }, signal);
 
 const web = fakeOpenPort();
@@ -70,15 +91,16 @@ describe("firewall", () => {
   });
 
   it("skips when rules are unreadable, unless that does not matter", async () => {
-    const unreadable = ["/usr/sbin/nft is not installed"];
-    expect(await run([web], [], { unreadable })).toMatchObject({
+    const tables = "/proc/net/ip_tables_names";
+    const files = { [tables]: "!EACCES" };
+    expect(await run([web], [], { files })).toMatchObject({
       status: "skip",
       message:
-        "80/tcp (nginx) is open to the network, and it is unknown whether anything filters incoming traffic: /usr/sbin/nft is not installed",
-      details: { reasons: unreadable },
+        "80/tcp (nginx) is open to the network, and it is unknown whether anything filters incoming traffic: only root may read /proc/net/ip_tables_names",
+      details: { reasons: [`only root may read ${tables}`] },
     });
-    expect((await run([web], [drop], { unreadable })).status).toBe("pass");
-    expect((await run([], [], { unreadable })).status).toBe("pass");
+    expect((await run([web], [drop], { files })).status).toBe("pass");
+    expect((await run([], [], { files })).status).toBe("pass");
   });
 
   it("lists a bounded number of ports", async () => {

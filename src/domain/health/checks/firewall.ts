@@ -1,6 +1,7 @@
-import type { InputChain, ListeningSockets, OpenPort, PacketFilter, SocketOwner } from "#domain/ports/network.ts";
+import type { ListeningSockets, OpenPort, SocketOwner } from "#domain/ports/network.ts";
 import { listNames } from "#kernel/text.ts";
 import { type BuiltInCheck, createIgnore } from "../check.ts";
+import { type FilterHost, type InputChain, readInputChains } from "../packet-filter.ts";
 
 const mostListed = 50;
 
@@ -18,7 +19,7 @@ function sayChain({ table, name, policy }: InputChain): string {
   return `chain ${name} of table ${table} ${policy === "drop" ? "drops what no rule accepts" : "rejects part of it"}`;
 }
 
-export const firewallCheck = (ports: { sockets: ListeningSockets; filter: PacketFilter }): BuiltInCheck => ({
+export const firewallCheck = (ports: FilterHost & { sockets: ListeningSockets }): BuiltInCheck => ({
   id: "firewall",
   name: "Firewall",
   category: "security",
@@ -35,7 +36,7 @@ export const firewallCheck = (ports: { sockets: ListeningSockets; filter: Packet
   intervalMs: 10 * 60_000,
   async run({ ignore }, signal) {
     const isIgnored = createIgnore(ignore);
-    const [all, { chains, unreadable }] = await Promise.all([ports.sockets.open(), ports.filter.inputChains(signal)]);
+    const [all, { chains, unreadable }] = await Promise.all([ports.sockets.open(), readInputChains(ports, signal)]);
     const open = all.filter((each) => !isIgnored(String(each.port)) && !isIgnored(labelOf(each)));
     const filtering = chains.filter(isFiltering);
     const filtered = new Set(filtering.flatMap(({ families }) => families));

@@ -14,13 +14,14 @@ function rig(swapFreeBytes: number, given: { swapTotalBytes?: number; pages?: nu
   const { memory } = createFakeHostFacts({
     memory: { totalBytes: 8e9, availableBytes: 4e9, swapTotalBytes, swapFreeBytes },
   });
-  const swapTraffic = () => {
-    if (figures.pages === null) return Promise.resolve(undefined);
+  /** As of a kernel without swap where there are no figures. */
+  const text = () => {
+    if (figures.pages === null) return Promise.resolve("nr_free_pages 77\n");
     figures.moved += ((clock.monotonicMs() - figures.atMs) / 1000) * figures.pages;
     figures.atMs = clock.monotonicMs();
-    return Promise.resolve({ pagesIn: figures.moved, pagesOut: 0 });
+    return Promise.resolve(`nr_free_pages 77\npswpin ${figures.moved}\npswpout 0\n`);
   };
-  const check = swapUsageCheck({ facts: { memory, swapTraffic }, clock });
+  const check = swapUsageCheck({ facts: { memory }, hostFiles: { text }, clock });
   return {
     figures,
     run: async (settings: Partial<CheckSettings> = {}) => {

@@ -1,6 +1,7 @@
 import type { HostFacts } from "#domain/ports/host.ts";
+import type { HostFiles } from "#domain/ports/host-files.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { formatBytes } from "#kernel/text.ts";
+import { flatKey, formatBytes } from "#kernel/text.ts";
 import { type BuiltInCheck, skip, thresholdsFor, toGigabytes, toPercent } from "../check.ts";
 import { createGrader } from "../grading.ts";
 
@@ -11,19 +12,26 @@ const busyMs = 10 * 60_000;
 /** The first run of a process has nothing to compare with. */
 const firstSampleMs = 1_000;
 
+/** Pages since boot that were read from swap and written to it, by `/proc/vmstat`; undefined for a kernel without swap. */
+export function parseSwapTraffic(text: string): number | undefined {
+  const [pagesIn, pagesOut] = [flatKey(text, "pswpin"), flatKey(text, "pswpout")];
+  return pagesIn === undefined || pagesOut === undefined ? undefined : pagesIn + pagesOut;
+}
+
 const limits = { warn: 50, fail: 90 };
 
 export function swapUsageCheck(ports: {
-  facts: Pick<HostFacts, "memory" | "swapTraffic">;
+  facts: Pick<HostFacts, "memory">;
+  hostFiles: Pick<HostFiles, "text">;
   clock: Pick<Clock, "monotonicMs" | "sleep">;
 }): BuiltInCheck {
-  const { facts, clock } = ports;
+  const { facts, hostFiles, clock } = ports;
   let last: { readonly atMs: number; readonly pages: number } | undefined;
   let busyAtMs = Number.NEGATIVE_INFINITY;
 
   const sample = async () => {
-    const traffic = await facts.swapTraffic();
-    return traffic && { atMs: clock.monotonicMs(), pages: traffic.pagesIn + traffic.pagesOut };
+    const pages = parseSwapTraffic(await hostFiles.text("/proc/vmstat"));
+    return pages === undefined ? undefined : { atMs: clock.monotonicMs(), pages };
   };
   /** Pages by the second since the last run; undefined where the kernel does not count them. */
   const pagesPerSecond = async (signal: AbortSignal): Promise<number | undefined> => {

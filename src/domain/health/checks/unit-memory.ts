@@ -26,12 +26,11 @@ const reclaimable = ["active_file", "inactive_file", "slab_reclaimable"];
 /** Groups of services and scopes, which are below slices; what is below them is their own. */
 async function groupsIn(files: Files, directory: string): Promise<readonly string[]> {
   const names = (await orUndefined(files.names(directory), isDeviceGone)) ?? [];
-  const groups = names.map((name) => {
-    const path = `${directory}/${name}`;
-    if (/\.(service|scope)$/.test(name)) return [path];
-    return name.endsWith(".slice") ? groupsIn(files, path) : [];
-  });
-  return (await Promise.all(groups)).flat();
+  const paths = names.map((name) => `${directory}/${name}`);
+  const units = paths.filter((path) => /\.(service|scope)$/.test(path));
+  const slices = paths.filter((path) => path.endsWith(".slice"));
+  const below = await Promise.all(slices.map((slice) => groupsIn(files, slice)));
+  return [...units, ...below.flat()];
 }
 
 async function memoryOf(files: Files, group: string): Promise<UnitMemory | undefined> {
