@@ -1,9 +1,5 @@
 import type { Answer } from "#client/index.ts";
-import { answerCommand } from "../core/answer-command.ts";
-import type { Command } from "../core/command.ts";
-import type { CommandPorts } from "../core/ports.ts";
-import type { Io } from "../output/output.ts";
-import { printTable } from "../output/table.ts";
+import { listCommand } from "../core/operation-command.ts";
 import { formatTime } from "../output/text.ts";
 
 type Window = Answer<"listWindows">["windows"][number];
@@ -22,25 +18,16 @@ function effectOf({ allow, deny, silence }: Window): string {
   return parts.join("; ");
 }
 
-function printWindows(io: Io, { windows }: Answer<"listWindows">): void {
-  if (windows.length === 0) {
-    io.out("no windows: changes are allowed at any time\n");
-    return;
-  }
-  printTable(io, windows, {
-    window: ({ name }) => name,
+export const addWindowsCommand = listCommand("listWindows", "windows", {
+  about: "windows in which changes are allowed or forbidden",
+  notes:
+    "They are in the settings of the service. Inside one, what it allows may be done, and what it forbids may not.",
+  rows: "windows",
+  columns: {
+    window: "name",
     state: (window) => ({ text: stateOf(window), style: window.open ? "green" : "dim" }),
     "opens next": ({ opens_next_at: next }) => (next === null ? "not in sight" : formatTime(next)),
     effect: effectOf,
-  });
-}
-
-export function addWindowsCommand(program: Command, ports: CommandPorts): void {
-  const command = program
-    .command("windows")
-    .description("windows in which changes are allowed or forbidden")
-    .notes(
-      "They are in the settings of the service. Inside one, what it allows may be done, and what it forbids may not.",
-    );
-  answerCommand(ports, command, { ask: (client) => client.listWindows(), print: printWindows });
-}
+  },
+  empty: "no windows: changes are allowed at any time",
+});

@@ -25,6 +25,10 @@ export function printFields(io: Io, members: object): void {
   for (const [name, text] of entries) io.out(`${oneLine(name).padEnd(width)}  ${oneLine(text)}\n`);
 }
 
+/** Prints what an answer says of itself. */
+export const printMessage = (io: Io, { message }: { readonly message: string }): void =>
+  io.out(`${oneLine(message)}\n`);
+
 /** Says what an answer lacks, a line for each. */
 export function printNotShown(write: (text: string) => void, missing: NotShown = []): void {
   for (const { what, reason } of missing) write(`${oneLine(`not shown: ${what}: ${reason}`)}\n`);
