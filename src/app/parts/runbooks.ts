@@ -1,6 +1,6 @@
 import { lookApart } from "#adapters/exec/look.ts";
 import { createRunbooks } from "#adapters/runbooks/index.ts";
-import { runbookDirectory } from "#config/runbooks.ts";
+import { runbookDirectory } from "#config/places.ts";
 import { canonicalUnit, isWithin } from "#domain/logs/unit-pattern.ts";
 import type { Runbooks } from "#domain/ports/runbooks.ts";
 import { runbookHandlers } from "#domain/runbooks/handlers.ts";
