@@ -4,8 +4,7 @@ import { createCalendar } from "#adapters/calendar/index.ts";
 import type { PartContext } from "#app/part.ts";
 import type { Config } from "#config/load.ts";
 import { windowSettings } from "#config/windows.ts";
-import { createWindowGate, type WindowPlan } from "#domain/access/window-gate.ts";
-import { windowHandlers } from "#domain/access/window-handlers.ts";
+import { createWindowGate, type WindowPlan, windowHandlers } from "#domain/access/window-gate.ts";
 
 export function createWindowsPart(
   ports: Pick<PartContext, "clock"> & {

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Caller, Operation } from "#contract/operation.ts";
 import { scopeRefusal } from "#domain/access/can.ts";
-import { elevationRefusal } from "#domain/access/elevation.ts";
+import { elevationRefusal } from "#domain/access/credential-refusal.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 import { type Need, needsOf } from "#domain/access/needs.ts";
 import { budgetRefusal, type Decision, wholeSeconds } from "#domain/access/rate-limit.ts";
