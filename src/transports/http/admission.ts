@@ -9,10 +9,9 @@ import { budgetRefusal, type Decision, wholeSeconds } from "#domain/access/rate-
 import type { Sessions } from "#domain/access/sessions.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { addressGroup } from "./address.ts";
 import { isLocalPeer, isRelayed } from "./guard.ts";
 import { setLimitHeaders } from "./limit-headers.ts";
-import type { LocalPeers } from "./local-peers.ts";
+import { addressGroup, type LocalPeers } from "./peers.ts";
 import { relayedCall } from "./relayed.ts";
 import { type PresentedSession, requireOwnPage, type SessionCookies } from "./sessions.ts";
 import type { ClientCertificates } from "./tls.ts";
