@@ -1,7 +1,13 @@
 /** What the package for other programs exports (`npm run package -- --client`). */
 
-export { type ChatEvent, type ChatOptions, streamChat } from "./chat.ts";
-export { type DiagnosisEvent, type DiagnosisOptions, streamDiagnosis } from "./diagnose.ts";
+export {
+  type ChatEvent,
+  type ChatOptions,
+  type DiagnosisEvent,
+  type DiagnosisOptions,
+  streamChat,
+  streamDiagnosis,
+} from "./chat.ts";
 export { ApiError } from "./errors.ts";
 export { type FollowOptions, followOperation, runOperation } from "./follow.ts";
 export type { DeprecationNotice } from "./http.ts";

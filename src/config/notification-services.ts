@@ -1,6 +1,6 @@
 import { isAbsolute } from "node:path";
 import { type ChannelSeverity, webhookFields } from "#contract/alerts.ts";
-import { templateNames } from "#kernel/json-template.ts";
+import { templateNames } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import type { NotificationsSettings } from "./alerting-settings.ts";
 import { absolutePath, faultIf, type SettingFaults } from "./faults.ts";

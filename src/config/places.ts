@@ -1,6 +1,8 @@
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { readRegularFile } from "#adapters/files/index.ts";
 import { defaultStateDir, type Environment } from "./defaults.ts";
+import { absolutePath, type Fault, type FaultAt } from "./faults.ts";
+import type { Settings } from "./settings.ts";
 
 /** The package's systemd sockets. */
 const packagedSocketDir = "/run/steward";
@@ -64,3 +66,11 @@ export function readServiceFile(path: string): ServiceFile {
   const { content, stat } = readRegularFile(path, { followsLinks: false, maxBytes });
   return { text: content.toString("utf8"), uid: stat.uid };
 }
+
+type Given = Pick<Settings, "runbooks">;
+
+export const runbookDirectory = ({ runbooks: { directory = "/etc/steward/runbooks" } = {} }: Given): string =>
+  directory;
+
+export const runbookFaults = (settings: Given, faultAt: FaultAt): readonly Fault[] =>
+  isAbsolute(runbookDirectory(settings)) ? [] : [faultAt(["runbooks", "directory"], absolutePath)];

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { runbookDirectory, runbookFaults } from "./runbooks.ts";
+import { runbookDirectory, runbookFaults } from "./places.ts";
 import type { Settings } from "./settings.ts";
 
 const faultsOf = (settings: Pick<Settings, "runbooks">) =>

@@ -8,7 +8,7 @@ import { serviceUnitName } from "./system.ts";
 export const processSignals = ["TERM", "KILL", "HUP", "INT", "USR1", "USR2", "STOP", "CONT"] as const;
 export type ProcessSignal = (typeof processSignals)[number];
 
-export const processOrders = ["cpu", "memory", "io", "deleted", "pid"] as const;
+const processOrders = ["cpu", "memory", "io", "deleted", "pid"] as const;
 
 /** What a process can be said to do (proc_pid_stat(5)). */
 export const processStates = [

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fillTemplate, templateNames } from "./json-template.ts";
+import { fillTemplate, templateNames } from "./text.ts";
 
 const fields = { title: "web is down", text: 'a "b" \\ {title} $& \n', host: "h" };
 

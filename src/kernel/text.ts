@@ -1,3 +1,5 @@
+import { isRecord } from "./values.ts";
+
 const units = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
 /** A number of bytes for people, in binary units as `free -h` and `df -h` have them: `512 B`, `1.5 MiB`, `120 GiB`. */
@@ -42,4 +44,30 @@ export const firstLine = (text: string): string => text.trim().split("\n")[0] ??
 export function flatKey(text: string, key: string): number | undefined {
   const digits = new RegExp(`^${key} (\\d+)$`, "m").exec(text)?.[1];
   return digits === undefined ? undefined : Number(digits);
+}
+
+const placeholder = /\{([a-z_]+)\}/g;
+
+/**
+ * Replaces placeholders (`{title}`) in the strings of a JSON value; names of members stay as they are. What is put in is not read
+ * again, and stays within its string.
+ */
+export function fillTemplate(template: unknown, fields: Readonly<Record<string, string>>): unknown {
+  if (typeof template === "string")
+    return template.replaceAll(placeholder, (whole, name: string) =>
+      Object.hasOwn(fields, name) ? (fields[name] ?? whole) : whole,
+    );
+  if (Array.isArray(template)) return template.map((each: unknown) => fillTemplate(each, fields));
+  if (!isRecord(template)) return template;
+  return Object.fromEntries(Object.entries(template).map(([name, value]) => [name, fillTemplate(value, fields)]));
+}
+
+/** Names of the placeholders in a template, each once. */
+export function templateNames(template: unknown): readonly string[] {
+  const names = (value: unknown): readonly string[] => {
+    if (typeof value === "string") return [...value.matchAll(placeholder)].map(([, name = ""]) => name);
+    if (Array.isArray(value)) return value.flatMap(names);
+    return isRecord(value) ? Object.values(value).flatMap(names) : [];
+  };
+  return [...new Set(names(template))];
 }

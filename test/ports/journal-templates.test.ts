@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import type { LogList } from "#contract/logs.ts";
-import { createTemplateSearch } from "#domain/logs/template-search.ts";
+import { createTemplateSearch } from "#domain/logs/live-search.ts";
 import { type CountedTemplate, JournalUnavailable, type TemplateQuery } from "#domain/ports/journal.ts";
 import type { BoundedAnswer, BoundedRun } from "../journals/bounded-run.ts";
 import { boots, start } from "../journals/entries.ts";

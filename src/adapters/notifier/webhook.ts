@@ -1,7 +1,7 @@
 import type { WebhookField } from "#contract/alerts.ts";
 import type { OutgoingMessage } from "#domain/ports/notifications.ts";
 import { toTimestamp } from "#kernel/clock.ts";
-import { fillTemplate } from "#kernel/json-template.ts";
+import { fillTemplate } from "#kernel/text.ts";
 import type { HttpService } from "./http.ts";
 import { toToken, webhookUrl } from "./settings.ts";
 import { factLines } from "./text.ts";

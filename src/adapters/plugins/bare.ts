@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { tryStart } from "#domain/plugins/start-trial.ts";
+import { tryStart } from "#domain/plugins/guarded-run.ts";
 import { type PluginCall, type PluginEnd, PluginNotRun, type PluginSandbox } from "#domain/ports/plugins.ts";
 import { ended, endedFor, environmentOf, maxOutputBytes, signalExitCode } from "./words.ts";
 

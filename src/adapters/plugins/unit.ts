@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
-import { tryStart } from "#domain/plugins/start-trial.ts";
+import { tryStart } from "#domain/plugins/guarded-run.ts";
 import { type PluginCall, type PluginEnd, PluginNotRun, type PluginSandbox } from "#domain/ports/plugins.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { boundsMemory, type CommandPlace, unitCommand } from "./unit-properties.ts";

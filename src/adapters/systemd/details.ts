@@ -1,21 +1,24 @@
+import { realpathSync } from "node:fs";
+import { isReachableByEverybody, readRegularFile } from "#adapters/files/index.ts";
 import {
   type InspectedService,
   type KindQuery,
   type KindUnit,
   type Trigger,
   type UnitDetails,
+  type UnitFile,
   type UnitKind,
   type UnitProcess,
   unitKinds,
 } from "#domain/ports/unit-details.ts";
 import { isPresent, type Unit, UnitRefused } from "#domain/ports/units.ts";
 import type { ServicePolicy } from "#domain/system/service-policy.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { calls, kindInterface, serviceInterface, unitInterface } from "./calls.ts";
 import { asProperties, type Properties, parseKind, parseProcesses, parseService } from "./details-parse.ts";
 import { readMemory } from "./mirror.ts";
 import { blankUnit, epochMs, parseListedUnit, sinceProperty, text, texts, withProperties } from "./parse.ts";
 import type { Session } from "./session.ts";
-import { readUnitFile } from "./unit-files.ts";
 
 type Ports = Pick<Session, "call" | "untilReady" | "list" | "installed"> & {
   readonly policy: ServicePolicy;
@@ -155,3 +158,18 @@ export const createUnitDetails = (ports: Ports): UnitDetails => ({
   inspect: (name) => inspect(ports, name),
   list: (query) => list(ports, query),
 });
+
+const maxBytes = 64 * 1024;
+const readableByOthers = 0o004;
+
+/** A unit file as every user of the host may read it, whoever this process is. */
+export function readUnitFile(path: string): UnitFile {
+  const withheld = "it is shown only where every user of the host may read it";
+  try {
+    const { content, stat } = readRegularFile(path, { maxBytes });
+    if ((stat.mode & readableByOthers) === 0 || !isReachableByEverybody(realpathSync(path))) return { path, withheld };
+    return { path, text: content.toString("utf8") };
+  } catch (error) {
+    return { path, withheld: errorMessage(error) };
+  }
+}

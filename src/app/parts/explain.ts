@@ -1,7 +1,7 @@
 import { lookApart } from "#adapters/exec/look.ts";
 import { createRunbooks } from "#adapters/runbooks/index.ts";
 import type { PartContext } from "#app/part.ts";
-import { runbookDirectory } from "#config/runbooks.ts";
+import { runbookDirectory } from "#config/places.ts";
 import { checkHistoryLimit } from "#contract/limits.ts";
 import { scopeLack } from "#domain/access/needs.ts";
 import { allows, resourcesOf } from "#domain/access/scopes.ts";

@@ -17,8 +17,7 @@ import { type ApprovalPolicy, createApprovalRules } from "#domain/access/approva
 import { createApprovalRuns } from "#domain/access/approval-runs.ts";
 import { argumentsOf } from "#domain/access/approval-view.ts";
 import { canHandler } from "#domain/access/can.ts";
-import { createWindowGate, type WindowPlan } from "#domain/access/window-gate.ts";
-import { windowHandlers } from "#domain/access/window-handlers.ts";
+import { createWindowGate, type WindowPlan, windowHandlers } from "#domain/access/window-gate.ts";
 import { createApprovalEvents } from "#domain/audit/approval-events.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { ApprovalRecord, ApprovalStore } from "#domain/ports/approvals.ts";

@@ -1,7 +1,8 @@
 import type { Answer } from "#client/index.ts";
 import { countedOf } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
-import { type Command, integer } from "../core/command.ts";
+import type { Command } from "../core/command.ts";
+import { type Asked, limitWord, showCommand } from "../core/operation-command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import { printNotShown } from "../output/print.ts";
@@ -17,14 +18,14 @@ interface UserOptions {
 
 function printUsers(io: Io, { users, total, not_shown: missing }: Answer<"listUsers">, shown: UserOptions): void {
   printTable(io, users, {
-    user: ({ name }) => name,
-    uid: ({ uid }) => uid,
+    user: "name",
+    uid: "uid",
     "signs in": (user) => asWord(user.can_sign_in),
-    password: ({ password }) => password,
+    password: "password",
     keys: ({ authorized_keys: keys }) => keys?.length ?? "?",
     groups: ({ groups }) => groups.join(", "),
-    shell: ({ shell }) => shell,
-    home: ({ home }) => home,
+    shell: "shell",
+    home: "home",
   });
   if (shown.keys)
     for (const { name, authorized_keys: keys } of users)
@@ -56,7 +57,7 @@ export function addUsersCommand(program: Command, ports: CommandPorts): void {
 function printLogins(
   io: Io,
   { sessions, recent, failed, not_shown: missing }: Answer<"listLogins">,
-  now: number,
+  { now }: Asked<"listLogins">,
 ): void {
   const from = (host: string): string => (host === "" ? "this host" : host);
   const title = (text: string, rows: readonly unknown[]): boolean => {
@@ -65,18 +66,18 @@ function printLogins(
   };
   if (sessions !== null && title("signed in now", sessions))
     printTable(io, sessions, {
-      user: ({ user }) => user,
+      user: "user",
       from: (each) => from(each.remote_host),
-      by: ({ service }) => service,
-      terminal: ({ tty }) => tty,
+      by: "service",
+      terminal: "tty",
       since: ({ since }) => formatAge(since, now),
-      state: ({ state }) => state,
+      state: "state",
     });
   if (recent !== null && title("\nlately", recent))
     printTable(io, recent, {
-      user: ({ user }) => user,
+      user: "user",
       from: (each) => from(each.remote_host),
-      terminal: ({ tty }) => tty,
+      terminal: "tty",
       began: (each) => formatTime(each.started_at),
       ended: (each) => (each.ended_at === null ? "" : formatTime(each.ended_at)),
       by: ({ end }) => (end === "none" ? "" : end),
@@ -91,14 +92,8 @@ function printLogins(
   printNotShown(io.out, missing);
 }
 
-export function addLoginsCommand(program: Command, ports: CommandPorts): void {
-  const { io, now } = ports;
-  const command = program
-    .command("logins")
-    .description("current, past and failed sign-ins")
-    .option("-n, --limit <count>", "maximum results of each list", integer(1, 1000), 20);
-  answerCommand(ports, command, {
-    ask: (client, { limit }: { limit: number }) => client.listLogins({ query: { limit } }),
-    print: (_, answer) => printLogins(io, answer, now()),
-  });
-}
+export const addLoginsCommand = showCommand("listLogins", "logins", {
+  about: "current, past and failed sign-ins",
+  words: { limit: { ...limitWord(20), about: "maximum results of each list" } },
+  print: printLogins,
+});

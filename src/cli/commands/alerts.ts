@@ -1,14 +1,14 @@
-import { Argument, InvalidArgumentError } from "commander";
+import { InvalidArgumentError } from "commander";
 import type { Answer } from "#client/index.ts";
-import { alertNames, type NotificationChannel, notificationChannels } from "#contract/alerts.ts";
-import { counted, countedOf } from "#kernel/text.ts";
-import { defined } from "#kernel/values.ts";
+import { alertNames } from "#contract/alerts.ts";
+import { counted } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import { type Command, checkIds, SuggestingArgument } from "../core/command.ts";
 import { parseDuration } from "../core/log-time.ts";
+import { type AddCommand, commandGroup, listCommand, showCommand } from "../core/operation-command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
-import { printFields } from "../output/print.ts";
+import { printFields, printMessage } from "../output/print.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
 import { formatTime } from "../output/text.ts";
@@ -40,58 +40,47 @@ const styles: Readonly<Record<AlertList["alerts"][number]["state"], Style | unde
   not_evaluated: "dim",
 };
 
-function printAlerts(io: Io, { alerts, firing }: AlertList): void {
-  printTable(io, alerts, {
-    alert: ({ name }) => name,
-    severity: ({ severity }) => severity,
+const fires = ({ state, silenced }: Pick<AlertList["alerts"][number], "state" | "silenced">): boolean =>
+  state === "firing" && !silenced;
+
+const listAlerts = listCommand("listAlerts", "list", {
+  about: "list all alerts and their states",
+  notes: "Exit code: 0 nothing fires, or what fires is silenced; 1 something fires; 2 the request failed.",
+  isTrouble: ({ alerts }) => alerts.some(fires),
+  rows: "alerts",
+  columns: {
+    alert: "name",
+    severity: "severity",
     state({ state, evaluated_by: by, silenced }) {
       const shown = state === "not_evaluated" ? evaluatedBy[by] : state;
       return { text: silenced ? `${shown}, silenced` : shown, style: styles[state] };
     },
     since: ({ since }) => (since === null ? "" : formatTime(since)),
-    value: ({ value }) => value ?? "",
-    condition: ({ condition }) => condition,
-  });
-  io.out(`${firing} firing\n`);
-}
+    value: "value",
+    condition: "condition",
+  },
+  below: (io, { firing }) => io.out(`${firing} firing\n`),
+});
+
+const showAlert = showCommand("getAlert", "show", {
+  about: "one alert and its state",
+  notes: "Exit code: 0 it does not fire, or is silenced; 1 it fires; 2 the request failed.",
+  words: { name: { as: "<name>", about: `the alert (${alertNames.join(", ")})`, suggested: alertNames } },
+  isTrouble: fires,
+});
 
 function printSilences(io: Io, { silences }: Answer<"listSilences">): void {
   printTable(io, silences, {
-    id: ({ id }) => id,
+    id: "id",
     alert: ({ alert, check }) => alert ?? check ?? "",
     until: ({ until }) => formatTime(until),
-    by: ({ created_by: by }) => by,
-    comment: ({ comment }) => comment,
+    by: "created_by",
+    comment: "comment",
   });
   io.out(`${counted(silences.length, "silence")}\n`);
 }
 
-function addAlertList(alerts: Command, ports: CommandPorts): void {
-  const command = alerts
-    .presetCommand("list")
-    .description("list all alerts and their states")
-    .notes("Exit code: 0 nothing fires, or what fires is silenced; 1 something fires; 2 the request failed.");
-  answerCommand(ports, command, {
-    ask: (client) => client.listAlerts(),
-    isTrouble: ({ alerts: all }) => all.some(({ state, silenced }) => state === "firing" && !silenced),
-    print: printAlerts,
-  });
-}
-
-function addAlertShow(alerts: Command, ports: CommandPorts): void {
-  const show = alerts
-    .command("show")
-    .description("one alert and its state")
-    .addArgument(new SuggestingArgument("<name>", `the alert (${alertNames.join(", ")})`, alertNames))
-    .notes("Exit code: 0 it does not fire, or is silenced; 1 it fires; 2 the request failed.");
-  answerCommand(ports, show, {
-    ask: (client, name: string) => client.getAlert({ params: { name } }),
-    isTrouble: ({ state, silenced }) => state === "firing" && !silenced,
-    print: printFields,
-  });
-}
-
-function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
+function addSilenceCommand(alerts: Command, ports: CommandPorts): void {
   const silence = alerts
     .command("silence")
     .description("silence an alert or a health check")
@@ -112,6 +101,9 @@ function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
     print: (io, { alert, check, until, id }) =>
       io.out(`${oneLine(`${alert ?? check} is silenced until ${formatTime(until)} (${id})`)}\n`),
   });
+}
+
+const addSilencesCommand: AddCommand = (alerts, ports) => {
   const list = alerts
     .command("silences")
     .description("list active silences, or show one")
@@ -121,33 +113,35 @@ function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
       id === undefined ? client.listSilences() : client.getSilence({ params: { id } }),
     print: (io, answer) => ("silences" in answer ? printSilences(io, answer) : printFields(io, answer)),
   });
-  const unsilence = alerts
-    .command("unsilence")
-    .description("end a silence")
-    .argument("<id>", "its id, as `steward alerts silences` has it");
-  answerCommand(ports, unsilence, {
-    ask: (client, id: string) => client.removeSilence({ params: { id } }),
-    print: (io, { message }) => io.out(`${oneLine(message)}\n`),
-  });
-}
+};
 
-export function addAlertsCommands(program: Command, ports: CommandPorts): void {
-  const alerts = program.command("alerts").description("list alerts, and silence them");
-  addAlertList(alerts, ports);
-  addAlertShow(alerts, ports);
-  addSilenceCommands(alerts, ports);
-}
+export const addAlertsCommands = commandGroup(
+  { name: "alerts", about: "list alerts, and silence them", preset: "list" },
+  [
+    listAlerts,
+    showAlert,
+    addSilenceCommand,
+    addSilencesCommand,
+    showCommand("removeSilence", "unsilence", {
+      about: "end a silence",
+      words: { id: { as: "<id>", about: "its id, as `steward alerts silences` has it" } },
+      print: printMessage,
+    }),
+  ],
+);
 
-function printNotifications(io: Io, { notifications, total }: Answer<"listNotifications">): void {
-  printTable(io, notifications, {
+const listNotifications = listCommand("listNotifications", "list", {
+  about: "list notifications and their outcome, newest first",
+  rows: "notifications",
+  columns: {
     at: ({ created_at: at }) => formatTime(at),
-    channel: ({ channel }) => channel,
+    channel: "channel",
     outcome: ({ outcome }) => ({ text: outcome, style: outcome === "failed" ? "red" : undefined }),
-    attempts: ({ attempts }) => attempts,
+    attempts: "attempts",
     what: ({ title, error }) => (error === null ? title : `${title} (${error})`),
-  });
-  io.out(`${countedOf(notifications.length, total, "notification")}\n`);
-}
+  },
+  counts: "notification",
+});
 
 function printTest(io: Io, { results, message }: Answer<"testNotifications">): void {
   for (const { channel, to, message: outcome } of results)
@@ -155,18 +149,16 @@ function printTest(io: Io, { results, message }: Answer<"testNotifications">): v
   if (results.length === 0) io.out(`${oneLine(message)}\n`);
 }
 
-export function addNotifyCommands(program: Command, ports: CommandPorts): void {
-  const notify = program.command("notify").description("list sent notifications, and test the channels");
-  const list = notify.presetCommand("list").description("list notifications and their outcome, newest first");
-  answerCommand(ports, list, { ask: (client) => client.listNotifications(), print: printNotifications });
-  const test = notify
-    .command("test")
-    .description("send a test notification to every channel of the settings, or to one")
-    .addArgument(new Argument("[channel]", "send to this channel only").choices(notificationChannels))
-    .notes("Exit code: 0 accepted by all channels, 1 refused by at least one, 2 the service could not be asked.");
-  answerCommand(ports, test, {
-    ask: (client, channel: NotificationChannel | undefined) => client.testNotifications({ body: defined({ channel }) }),
-    isTrouble: ({ success }) => !success,
-    print: printTest,
-  });
-}
+export const addNotifyCommands = commandGroup(
+  { name: "notify", about: "list sent notifications, and test the channels", preset: "list" },
+  [
+    listNotifications,
+    showCommand("testNotifications", "test", {
+      about: "send a test notification to every channel of the settings, or to one",
+      notes: "Exit code: 0 accepted by all channels, 1 refused by at least one, 2 the service could not be asked.",
+      words: { channel: { as: "[channel]", about: "send to this channel only" } },
+      isTrouble: ({ success }) => !success,
+      print: printTest,
+    }),
+  ],
+);

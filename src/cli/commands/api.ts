@@ -10,9 +10,10 @@ import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { isRecord, type JsonObject } from "#kernel/values.ts";
-import type { Command } from "../core/command.ts";
+import { type Command, repeated } from "../core/command.ts";
 import { withPlan } from "../core/connect.ts";
 import { finishBy, runLong } from "../core/operation-follow.ts";
+import { choicesOf, inputOf, type Member, membersOf, type OperationInput, typesOf } from "../core/operation-members.ts";
 import { asPlan, carryOutPlan, isWanted, printPlan } from "../core/plan.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { quoted } from "../core/service.ts";
@@ -20,57 +21,22 @@ import { patientFetch } from "../core/transport.ts";
 import { exitCode, oneLine, printJson, severalLines } from "../output/output.ts";
 import { printBytes } from "../output/print.ts";
 
-type Schema = JsonObject;
-
-export type Part = "params" | "query" | "body";
-
-export interface Member {
-  readonly part: Part;
-  /** As the contract has it: `dry_run`. */
-  readonly name: string;
-  /** As the command line has it: `dry-run`. */
-  readonly word: string;
-  readonly schema: Schema;
-  readonly isRequired: boolean;
-}
-
 const kebab = (name: string): string =>
   name
     .replaceAll(/(?<=[a-z0-9])[A-Z]/g, (letter) => `-${letter}`)
     .replaceAll("_", "-")
     .toLowerCase();
 
-/** The members of an operation. An answer in pieces is for programs that read events, so it is not asked for. */
-function membersOf(operation: Operation): readonly Member[] {
-  return (["params", "query", "body"] as const).flatMap((part) => {
-    const schema: unknown = operation[part];
-    const properties = isRecord(schema) && isRecord(schema["properties"]) ? schema["properties"] : {};
-    const required: readonly unknown[] =
-      isRecord(schema) && Array.isArray(schema["required"]) ? schema["required"] : [];
-    const names = Object.keys(properties).filter(
-      (name) => !(operation.streams && part === "body" && name === "stream"),
-    );
-    return names.flatMap((name): readonly Member[] => {
-      const member = properties[name];
-      if (!isRecord(member)) return [];
-      return [
-        { part, name, word: kebab(name), schema: member, isRequired: part === "params" || required.includes(name) },
-      ];
-    });
-  });
-}
-
-const typesOf = ({ schema }: Member): readonly unknown[] => [schema["type"]].flat();
-const itemsOf = ({ schema }: Member): Schema | undefined => (isRecord(schema["items"]) ? schema["items"] : undefined);
-const choicesOf = ({ enum: choices }: Schema): readonly string[] | undefined =>
-  Array.isArray(choices) ? choices.map(String) : undefined;
+const wordOf = ({ name }: Member): string => kebab(name);
+const itemsOf = ({ schema }: Member): JsonObject | undefined =>
+  isRecord(schema["items"]) ? schema["items"] : undefined;
 
 /** Whether a word of the command line can stand for it; what cannot goes into `--data`. */
 const isFlat = (member: Member): boolean =>
-  typesOf(member).some((type) => ["string", "integer", "number", "boolean"].includes(String(type))) ||
-  (typesOf(member).includes("array") && itemsOf(member)?.["type"] === "string");
+  typesOf(member.schema).some((type) => ["string", "integer", "number", "boolean"].includes(String(type))) ||
+  (typesOf(member.schema).includes("array") && itemsOf(member)?.["type"] === "string");
 
-function numberIn({ minimum, maximum }: Schema, isInteger: boolean) {
+function numberIn({ minimum, maximum }: JsonObject, isInteger: boolean) {
   return (text: string): number => {
     const value = Number(text);
     const isNumber = (isInteger ? /^-?\d+$/ : /^-?\d+(\.\d+)?$/).test(text);
@@ -92,14 +58,15 @@ function descriptionOf({ schema }: Member): string {
 }
 
 function argumentOf(member: Member): Argument {
-  const argument = new Argument(`<${member.word}>`, descriptionOf(member));
+  const argument = new Argument(`<${wordOf(member)}>`, descriptionOf(member));
   const choices = choicesOf(member.schema);
   return choices === undefined ? argument : argument.choices(choices);
 }
 
 function optionsOf(member: Member): readonly Option[] {
-  const { word, schema } = member;
-  const types = typesOf(member);
+  const { schema } = member;
+  const word = wordOf(member);
+  const types = typesOf(schema);
   const description = descriptionOf(member);
   if (types.includes("boolean")) {
     const yes = new Option(`--${word}`, description);
@@ -107,7 +74,7 @@ function optionsOf(member: Member): readonly Option[] {
   }
   if (types.includes("array")) {
     const option = new Option(`--${word} <value>`, `${description} May be repeated.`.trim());
-    return [option.argParser((value, list: readonly string[] | undefined) => [...(list ?? []), value])];
+    return [option.argParser(repeated)];
   }
   const isInteger = types.includes("integer");
   const option = new Option(`--${word} <${isInteger || types.includes("number") ? "number" : "value"}>`, description);
@@ -116,12 +83,12 @@ function optionsOf(member: Member): readonly Option[] {
   return [isInteger || types.includes("number") ? option.argParser(numberIn(schema, isInteger)) : option];
 }
 
-const optionKey = ({ word }: Member): string => word.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+const optionKey = (member: Member): string =>
+  wordOf(member).replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-type Input = Record<"params" | "query" | "body", Record<string, unknown>>;
-
-function wordsOf({ word, schema }: Member, value: unknown): readonly string[] {
-  if (value === undefined || value === null || value === schema["default"]) return [];
+function wordsOf(member: Member, value: unknown): readonly string[] {
+  const word = wordOf(member);
+  if (value === undefined || value === null || value === member.schema["default"]) return [];
   if (typeof value === "boolean") return [value ? `--${word}` : `--no-${word}`];
   return [value].flat().map((each) => `--${word}=${typeof each === "string" ? each : JSON.stringify(each)}`);
 }
@@ -157,15 +124,17 @@ async function readData({ local }: CommandPorts, data: string): Promise<Record<s
   return value;
 }
 
-function inputOf(members: readonly Member[], words: readonly unknown[], options: Options, data: Options): Input {
-  const input: Input = { params: {}, query: {}, body: { ...data } };
+function givenInput(
+  members: readonly Member[],
+  words: readonly unknown[],
+  options: Options,
+  data: Options,
+): OperationInput {
   const inPath = members.filter(({ part }) => part === "params");
-  for (const [at, { name }] of inPath.entries()) input.params[name] = words[at];
-  for (const member of members) {
-    const value = options[optionKey(member)];
-    if (member.part !== "params" && value !== undefined) input[member.part][member.name] = value;
-  }
-  return input;
+  const input = inputOf(
+    members.map((each) => [each, each.part === "params" ? words[inPath.indexOf(each)] : options[optionKey(each)]]),
+  );
+  return { ...input, body: { ...data, ...input.body } };
 }
 
 const isLong = (name: string): name is LongOperationName =>
@@ -173,7 +142,7 @@ const isLong = (name: string): name is LongOperationName =>
 
 async function call(
   { ports, command, name, operation }: { ports: CommandPorts; command: Command; name: string; operation: Operation },
-  input: Input,
+  input: OperationInput,
   options: Options,
 ) {
   const { io, finish, person, connect } = ports;
@@ -244,10 +213,10 @@ function addOperation(api: Command, ports: CommandPorts, name: string, operation
         each.isRequired && each.part !== "params" && options[optionKey(each)] === undefined && !(each.name in data),
     );
     if (missing !== undefined) {
-      const flag = isFlat(missing) ? `--${missing.word}, or ${missing.name} in --data` : `${missing.name} in --data`;
+      const flag = isFlat(missing) ? `--${wordOf(missing)}, or ${missing.name} in --data` : `${missing.name} in --data`;
       command.error(`error: ${flag} is required`);
     }
-    await call({ ports, command, name, operation }, inputOf(members, all, options, data), options);
+    await call({ ports, command, name, operation }, givenInput(members, all, options, data), options);
   });
 }
 

@@ -1,17 +1,54 @@
 import type { Sleep } from "#client/http.ts";
 import { type Answer, ApiError } from "#client/index.ts";
-import { type ApprovalStatus, approvalListLimit, approvalStatuses } from "#contract/approvals.ts";
+import { type ApprovalStatus, approvalListLimit } from "#contract/approvals.ts";
 import { countedOf } from "#kernel/text.ts";
 import { defined, isRecord, isString } from "#kernel/values.ts";
-import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import { inOwnWords } from "../core/errors.ts";
+import {
+  type AddCommand,
+  changingCommand,
+  commandGroup,
+  limitWord,
+  listCommand,
+  showCommand,
+} from "../core/operation-command.ts";
 import { ioOfPlan, isWanted, printPlan } from "../core/plan.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
-import { printTable } from "../output/table.ts";
+import { type Columns, printTable } from "../output/table.ts";
 import { formatAge, formatTime } from "../output/text.ts";
+
+type Window = Answer<"listWindows">["windows"][number];
+
+const windowState = ({ open, closes_at: closes }: Window): string => {
+  if (!open) return "closed";
+  return closes === null ? "open" : `open until ${formatTime(closes)}`;
+};
+
+function windowEffect({ allow, deny, silence }: Window): string {
+  const parts = [
+    ...(allow.length === 0 ? [] : [`allows ${allow.join(" ")}`]),
+    ...(deny.length === 0 ? [] : [`forbids ${deny.join(" ")}`]),
+    ...(silence ? ["silent"] : []),
+  ];
+  return parts.join("; ");
+}
+
+export const addWindowsCommand = listCommand("listWindows", "windows", {
+  about: "windows in which changes are allowed or forbidden",
+  notes:
+    "They are in the settings of the service. Inside one, what it allows may be done, and what it forbids may not.",
+  rows: "windows",
+  columns: {
+    window: "name",
+    state: (window) => ({ text: windowState(window), style: window.open ? "green" : "dim" }),
+    "opens next": ({ opens_next_at: next }) => (next === null ? "not in sight" : formatTime(next)),
+    effect: windowEffect,
+  },
+  empty: "no windows: changes are allowed at any time",
+});
 
 type Approval = Answer<"getApproval">;
 
@@ -30,17 +67,14 @@ const outcomeOf = ({ status, error, decision, expires_at: end, operation_id: id 
   return error?.message ?? decision ?? "";
 };
 
-function printApprovals(io: Io, { approvals, total }: Answer<"listApprovals">, now: number): void {
-  printTable(io, approvals, {
-    id: ({ id }) => id,
-    what: ({ operation }) => operation,
-    status: ({ status }) => ({ text: status, style: styles[status] }),
-    "proposed by": ({ proposer }) => proposer.name,
-    asked: (each) => formatAge(each.created_at, now),
-    outcome: outcomeOf,
-  });
-  io.out(`${countedOf(approvals.length, total, "approval")}\n`);
-}
+const approvalColumns = ({ now }: { readonly now: number }): Columns<Approval> => ({
+  id: "id",
+  what: "operation",
+  status: ({ status }) => ({ text: status, style: styles[status] }),
+  "proposed by": ({ proposer }) => proposer.name,
+  asked: (each) => formatAge(each.created_at, now),
+  outcome: outcomeOf,
+});
 
 function printApproval(io: Io, approval: Approval): void {
   const { operation, proposer, reason, approvals, approvers, changed } = approval;
@@ -164,33 +198,15 @@ function addApproveCommand(program: Command, ports: CommandPorts): void {
     });
 }
 
-function addDecisionCommand(
-  parent: Command,
-  ports: CommandPorts,
-  {
-    name,
-    description,
-    decide,
-  }: {
-    readonly name: "deny" | "cancel";
-    readonly description: string;
-    readonly decide: (
-      client: Connection["client"],
-      input: { params: { id: string }; query: { dry_run: boolean }; body: { reason?: string } },
-    ) => Promise<Approval>;
-  },
-): void {
-  const command = parent
-    .command(name)
-    .description(description)
-    .argument("<id>", "its id")
-    .option("--reason <text>", "comment, kept in the audit log");
-  changeCommand(ports, command, {
-    change: (client, query, id: string, { reason }: { reason?: string }) =>
-      decide(client, { params: { id }, query, body: defined({ reason }) }),
-    print: (io, { id, operation, status }) => io.out(`${oneLine(`${id}: ${operation} is ${status}`)}\n`),
+const decisionCommand = (operation: "deny" | "cancelApproval", name: string, about: string): AddCommand =>
+  changingCommand(operation, name, {
+    about,
+    words: {
+      id: { as: "<id>", about: "its id" },
+      reason: { as: "--reason <text>", about: "comment, kept in the audit log" },
+    },
+    print: (io, { id, operation: call, status }) => io.out(`${oneLine(`${id}: ${call} is ${status}`)}\n`),
   });
-}
 
 function addWatchCommand(approvals: Command, ports: CommandPorts): void {
   const { io, connect, person, now } = ports;
@@ -208,41 +224,41 @@ function addWatchCommand(approvals: Command, ports: CommandPorts): void {
         const answer = await (last === undefined ? ask() : paced(ask, sleep, signal));
         if (answer.revision !== last) {
           if (options.json) printJson(io, answer);
-          else printApprovals(io, answer, now());
+          else {
+            printTable(io, answer.approvals, approvalColumns({ now: now() }));
+            io.out(`${countedOf(answer.approvals.length, answer.total, "approval")}\n`);
+          }
         }
         last = answer.revision;
       }
     });
 }
 
-export function addApprovalsCommands(program: Command, ports: CommandPorts): void {
-  const { io, now } = ports;
-  const approvals = program.command("approvals").description("calls that wait for the approval of another key");
-  const list = approvals
-    .presetCommand("list")
-    .description("calls that wait and have waited, newest first: those of the own key, and those that it may approve")
-    .choice("-s, --status <status>", "only those in this status", approvalStatuses)
-    .limit(approvalListLimit);
-  answerCommand(ports, list, {
-    ask: (client, { status, limit }: { status?: ApprovalStatus; limit: number }) =>
-      client.listApprovals({ query: { limit, ...defined({ status }) } }),
-    print: (_, answer) => printApprovals(io, answer, now()),
-  });
-  const show = approvals.command("show").description("one call, with its plan").argument("<id>", "its id");
-  answerCommand(ports, show, {
-    ask: (client, id: string) => client.getApproval({ params: { id } }),
-    print: printApproval,
-  });
-  addWatchCommand(approvals, ports);
-  addDecisionCommand(approvals, ports, {
-    name: "cancel",
-    description: "withdraw a call that the own key has proposed",
-    decide: (client, input) => client.cancelApproval(input),
-  });
+const approvalsGroup = commandGroup(
+  { name: "approvals", about: "calls that wait for the approval of another key", preset: "list" },
+  [
+    listCommand("listApprovals", "list", {
+      about: "calls that wait and have waited, newest first: those of the own key, and those that it may approve",
+      words: {
+        status: { as: "-s, --status <status>", about: "only those in this status" },
+        limit: limitWord(approvalListLimit.default),
+      },
+      rows: "approvals",
+      columns: (_, asked) => approvalColumns(asked),
+      counts: "approval",
+    }),
+    showCommand("getApproval", "show", {
+      about: "one call, with its plan",
+      words: { id: { as: "<id>", about: "its id" } },
+      print: printApproval,
+    }),
+    addWatchCommand,
+    decisionCommand("cancelApproval", "cancel", "withdraw a call that the own key has proposed"),
+  ],
+);
+
+export const addApprovalsCommands: AddCommand = (program, ports) => {
+  approvalsGroup(program, ports);
   addApproveCommand(program, ports);
-  addDecisionCommand(program, ports, {
-    name: "deny",
-    description: "deny a call that waits for approval",
-    decide: (client, input) => client.deny(input),
-  });
-}
+  decisionCommand("deny", "deny", "deny a call that waits for approval")(program, ports);
+};

@@ -1,4 +1,4 @@
-import { streamDiagnosis } from "#client/diagnose.ts";
+import { streamDiagnosis } from "#client/chat.ts";
 import type { Diagnosis, DiagnosisCall, DiagnosisProposal, DiagnosisStep } from "#contract/diagnosis.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";

@@ -1,9 +1,7 @@
 import type { Answer } from "#client/index.ts";
-import { diskUsageDepth, diskUsageLimit, diskUsageOrders } from "#contract/disk-usage.ts";
+import { diskUsageDepth } from "#contract/disk-usage.ts";
 import { counted, formatBytes, listNames } from "#kernel/text.ts";
-import { answerCommand } from "../core/answer-command.ts";
-import { type Command, integer } from "../core/command.ts";
-import type { CommandPorts } from "../core/ports.ts";
+import { type Asked, limitWord, showCommand } from "../core/operation-command.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import { printNotShown } from "../output/print.ts";
 import { bar } from "../output/progress.ts";
@@ -13,13 +11,7 @@ type Usage = Answer<"getDiskUsage">;
 
 const barColumns = 20;
 
-interface DuOptions {
-  readonly depth: number;
-  readonly limit: number;
-  readonly sort: (typeof diskUsageOrders)[number];
-}
-
-function printUsage(io: Io, usage: Usage, sort: DuOptions["sort"]): void {
+function printUsage(io: Io, usage: Usage, { given }: Asked<"getDiskUsage">): void {
   const share = (bytes: number): number => (usage.bytes === 0 ? 0 : (100 * bytes) / usage.bytes);
   const whole = {
     path: usage.path,
@@ -30,7 +22,7 @@ function printUsage(io: Io, usage: Usage, sort: DuOptions["sort"]): void {
   } as const;
   printTable(io, [whole, ...usage.largest], {
     size: ({ bytes, is_complete: isComplete }) => `${isComplete ? "" : "≥ "}${formatBytes(bytes)}`,
-    ...(sort === "entries" && { entries: ({ entries }: Pick<Usage, "entries">) => String(entries) }),
+    ...(given.sort === "entries" && { entries: "entries" as const }),
     share: ({ bytes }) => `${Math.round(share(bytes))} %`,
     "": ({ bytes }) => bar(share(bytes), barColumns),
     path: ({ path, type }) => (type === "folder" && path !== "/" ? `${path}/` : path),
@@ -50,24 +42,18 @@ function printUsage(io: Io, usage: Usage, sort: DuOptions["sort"]): void {
   if (others.total > 0) warn(`other file systems, not counted: ${listNames(others.paths)}`);
 }
 
-export function addDiskUsageCommand(program: Command, ports: CommandPorts): void {
-  const { minimum, maximum } = diskUsageDepth;
-  const du = program
-    .command("du")
-    .description("disk usage below a directory, the largest first, as far as the service may read it")
-    .argument("<path>", "absolute path of a folder")
-    .option("-d, --depth <levels>", "levels below it", integer(minimum, maximum), diskUsageDepth.default)
-    .choice(
-      "-s, --sort <what>",
-      "by what they use: disk space, or entries, each of which takes an inode",
-      diskUsageOrders,
-      "bytes",
-    )
-    .limit({ ...diskUsageLimit, default: 30 });
-  answerCommand(ports, du, {
-    isSlow: true,
-    ask: (client, path: string, { depth, limit, sort }: DuOptions) =>
-      client.getDiskUsage({ query: { path, depth, limit, sort } }),
-    print: (io, answer) => printUsage(io, answer, du.opts<DuOptions>().sort),
-  });
-}
+export const addDiskUsageCommand = showCommand("getDiskUsage", "du", {
+  about: "disk usage below a directory, the largest first, as far as the service may read it",
+  words: {
+    path: { as: "<path>", about: "absolute path of a folder" },
+    depth: { as: "-d, --depth <levels>", about: "levels below it", default: diskUsageDepth.default },
+    sort: {
+      as: "-s, --sort <what>",
+      about: "by what they use: disk space, or entries, each of which takes an inode",
+      default: "bytes",
+    },
+    limit: limitWord(30),
+  },
+  isSlow: true,
+  print: printUsage,
+});

@@ -1,8 +1,6 @@
 import type { Answer } from "#client/index.ts";
 import { formatBytes } from "#kernel/text.ts";
-import { answerCommand } from "../core/answer-command.ts";
-import type { Command } from "../core/command.ts";
-import type { CommandPorts } from "../core/ports.ts";
+import { showCommand } from "../core/operation-command.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import type { Cell, Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
@@ -110,12 +108,7 @@ function printDisks(io: Io, list: DiskList): void {
   for (const note of list.notes) io.err(`steward: ${oneLine(note)}\n`);
 }
 
-export function addDisksCommand(program: Command, ports: CommandPorts): void {
-  const disks = program
-    .command("disks")
-    .description("disks, what is made of them, the file systems on them, and how full these are");
-  answerCommand(ports, disks, {
-    ask: (client) => client.listDisks(),
-    print: (io, answer) => printDisks(io, answer),
-  });
-}
+export const addDisksCommand = showCommand("listDisks", "disks", {
+  about: "disks, what is made of them, the file systems on them, and how full these are",
+  print: printDisks,
+});

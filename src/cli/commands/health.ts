@@ -1,11 +1,7 @@
 import type { Answer } from "#client/index.ts";
 import { counted } from "#kernel/text.ts";
-import { defined } from "#kernel/values.ts";
-import { answerCommand } from "../core/answer-command.ts";
-import { type Command, checkArgument } from "../core/command.ts";
-import { timeOption } from "../core/log-time.ts";
-import type { CommandPorts } from "../core/ports.ts";
-import { type Io, oneLine } from "../output/output.ts";
+import { checkWord, commandGroup, listCommand, showCommand } from "../core/operation-command.ts";
+import { type Io, oneLine, severalLines } from "../output/output.ts";
 import { printTable } from "../output/table.ts";
 import { formatTime } from "../output/text.ts";
 
@@ -13,8 +9,8 @@ type Metrics = Answer<"getCheckMetrics">;
 
 function printNames(io: Io, { series }: Metrics): void {
   printTable(io, series, {
-    name: ({ name }) => name,
-    unit: ({ unit }) => unit,
+    name: "name",
+    unit: "unit",
     points: ({ points }) => points.length,
     min: ({ points }) => lowest(points),
     max: ({ points }) => highest(points),
@@ -35,8 +31,8 @@ function printPoints(io: Io, { series, step_seconds: step }: Metrics): void {
   const isHourly = step > 60;
   printTable(io, points, {
     at: ({ at }) => formatTime(at),
-    value: ({ value }) => value,
-    ...(isHourly && { min: ({ min }: Points[number]) => min ?? "", max: ({ max }: Points[number]) => max ?? "" }),
+    value: "value",
+    ...(isHourly && { min: "min" as const, max: "max" as const }),
   });
   for (const { name, unit } of series)
     io.out(
@@ -47,20 +43,54 @@ function printPoints(io: Io, { series, step_seconds: step }: Metrics): void {
 const printMetrics = (io: Io, metrics: Metrics): void =>
   metrics.series.length === 1 ? printPoints(io, metrics) : printNames(io, metrics);
 
-export function addHealthCommands(program: Command, ports: CommandPorts): void {
-  const time = timeOption(ports.now);
-  const health = program.command("health").description("see how the figures of checks change");
-  const metrics = health
-    .command("metrics")
-    .description("list the figures of a check, or show one over time")
-    .addArgument(checkArgument("<check>"))
-    .argument("[name]", "the figure, such as percent_used")
-    .option("--since <time>", "from when on; a day ago unless given", time)
-    .option("--until <time>", "until when; now unless given", time)
-    .notes("One value a minute for two days, and mean, minimum and maximum of each hour for 90 days.");
-  answerCommand(ports, metrics, {
-    ask: (client, check: string, name: string | undefined, { since, until }: { since?: string; until?: string }) =>
-      client.getCheckMetrics({ query: { check, ...defined({ name, since, until }) } }),
+export const addHealthCommands = commandGroup({ name: "health", about: "see how the figures of checks change" }, [
+  showCommand("getCheckMetrics", "metrics", {
+    about: "list the figures of a check, or show one over time",
+    notes: "One value a minute for two days, and mean, minimum and maximum of each hour for 90 days.",
+    words: {
+      check: checkWord("<check>"),
+      name: { as: "[name]", about: "the figure, such as percent_used" },
+      since: { as: "--since <time>", about: "from when on; a day ago unless given" },
+      until: { as: "--until <time>", about: "until when; now unless given" },
+    },
     print: printMetrics,
-  });
-}
+  }),
+]);
+
+type Entry = Answer<"listRunbooks">["runbooks"][number];
+
+const subjectsOf = ({ applies_to: subjects }: Entry): string =>
+  subjects.flatMap((subject) => Object.entries(subject).map(([kind, name]) => `${kind} ${name}`)).join(", ");
+
+const listRunbooks = listCommand("listRunbooks", "list", {
+  about: "list runbooks, those of this host first",
+  notes: "Those of this host are Markdown files in /etc/steward/runbooks.",
+  words: {
+    check: { as: "--check <id>", about: "those of this check", names: "check" },
+    unit: { as: "-u, --unit <unit>", about: "those of this unit", names: "unit" },
+    template: { as: "--template <id>", about: "those of this template of log messages" },
+  },
+  rows: "runbooks",
+  columns: {
+    runbook: "id",
+    from: ({ origin }) => (origin === "local" ? "this host" : "steward"),
+    "applies to": subjectsOf,
+    title: "title",
+  },
+  counts: "runbook",
+  below(io, { faults }) {
+    for (const { file, reason } of faults) io.err(`steward: ${oneLine(file)} is not used: ${oneLine(reason)}\n`);
+  },
+});
+
+export const addRunbooksCommands = commandGroup(
+  { name: "runbooks", about: "what to do about findings", preset: "list" },
+  [
+    listRunbooks,
+    showCommand("getRunbook", "show", {
+      about: "show a runbook, Markdown",
+      words: { id: { as: "<id>", about: "its id, as `steward runbooks` has it", names: "runbook" } },
+      print: (io, { title, body }) => io.out(`# ${oneLine(title)}\n\n${severalLines(body).trimEnd()}\n`),
+    }),
+  ],
+);

@@ -4,16 +4,15 @@ import type { Answer } from "#client/index.ts";
 import { operations } from "#contract/index.ts";
 import { roles } from "#contract/scopes.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import { defined } from "#kernel/values.ts";
-import { answerCommand, changeCommand } from "../core/answer-command.ts";
-import { type Command, namedArgument, SuggestingArgument } from "../core/command.ts";
+import { changeCommand } from "../core/answer-command.ts";
+import type { Command } from "../core/command.ts";
 import { inOwnWords } from "../core/errors.ts";
 import { parseDuration } from "../core/log-time.ts";
+import { changingCommand, commandGroup, listCommand, showCommand } from "../core/operation-command.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { type Io, oneLine } from "../output/output.ts";
+import { oneLine } from "../output/output.ts";
 import { printFields } from "../output/print.ts";
 import type { Style } from "../output/screen.ts";
-import { printTable } from "../output/table.ts";
 import { formatTime } from "../output/text.ts";
 
 const collect = (value: string, list: readonly string[] = []): readonly string[] => [
@@ -48,19 +47,22 @@ function summary(granted: readonly string[]): string {
   return role?.[0] ?? (granted.join(" ") || "none");
 }
 
-function printKeys(io: Io, keys: Answer<"listKeys">["keys"], now: number): void {
-  const styles: Readonly<Record<string, Style>> = { revoked: "red", expired: "yellow" };
-  printTable(io, keys, {
-    id: ({ id }) => id,
-    name: ({ name }) => name,
+const styles: Readonly<Record<string, Style>> = { revoked: "red", expired: "yellow" };
+
+const listKeys = listCommand("listKeys", "list", {
+  about: "all keys, without their secrets",
+  rows: "keys",
+  columns: (_, { now }) => ({
+    id: "id",
+    name: "name",
     state: (key) => ({ text: state(key, now), style: styles[state(key, now)] }),
     expires: (key) => (key.expires_at === null ? "never" : formatTime(key.expires_at)),
     "last used": (key) => (key.last_used_at === null ? "never" : formatTime(key.last_used_at)),
     // As much as tells them apart; the whole is in the JSON.
     certificate: (key) => key.client_cert_sha256?.slice(0, 12) ?? "none",
     scopes: ({ scopes }) => summary(scopes),
-  });
-}
+  }),
+});
 
 interface NewKeyOptions {
   readonly scope?: readonly string[];
@@ -68,9 +70,8 @@ interface NewKeyOptions {
   readonly clientCert?: string;
 }
 
-export function addKeysCommands(program: Command, ports: CommandPorts): void {
+function addCreateCommand(keys: Command, ports: CommandPorts): void {
   const { now } = ports;
-  const keys = program.command("keys").description("make, list and revoke API keys");
   const create = keys
     .command("create")
     .description("make a key; it is shown once")
@@ -97,45 +98,40 @@ export function addKeysCommands(program: Command, ports: CommandPorts): void {
       io.out(`${oneLine(answer.key)}\n`);
     },
   });
-  answerCommand(ports, keys.presetCommand("list").description("all keys, without their secrets"), {
-    ask: (client) => client.listKeys(),
-    print: (io, answer) => printKeys(io, answer.keys, now()),
-  });
-  const show = keys
-    .command("show")
-    .description("one key, without its secret")
-    .addArgument(namedArgument("<id>", "id of the key, the part after stw_", "key"));
-  answerCommand(ports, show, {
-    ask: (client, id: string) => client.getKey({ params: { id } }),
-    print: (io, key) => printFields(io, { ...key, state: state(key, now()) }),
-  });
-  const explain = keys
-    .command("explain")
-    .description("whether your key permits an operation now, and why")
-    .addArgument(
-      new SuggestingArgument("<operation>", "name of the operation, such as restartService", Object.keys(operations)),
-    )
-    .argument("[resource]", "the resource, such as nginx.service; all resources when left out")
-    .notes("Exit code: 0 permitted; 1 not permitted; 2 the request failed.");
-  answerCommand(ports, explain, {
-    ask: (client, operation: string, resource: string | undefined) =>
-      client.canI({ query: { operation, ...defined({ resource }) } }),
+}
+
+const id = { as: "<id>", about: "id of the key, the part after stw_", names: "key" } as const;
+
+export const addKeysCommands = commandGroup({ name: "keys", about: "make, list and revoke API keys", preset: "list" }, [
+  addCreateCommand,
+  listKeys,
+  showCommand("getKey", "show", {
+    about: "one key, without its secret",
+    words: { id },
+    print: (io, key, { now }) => printFields(io, { ...key, state: state(key, now) }),
+  }),
+  showCommand("canI", "explain", {
+    about: "whether your key permits an operation now, and why",
+    notes: "Exit code: 0 permitted; 1 not permitted; 2 the request failed.",
+    words: {
+      operation: {
+        as: "<operation>",
+        about: "name of the operation, such as restartService",
+        suggested: Object.keys(operations),
+      },
+      resource: { as: "[resource]", about: "the resource, such as nginx.service; all resources when left out" },
+    },
     isTrouble: ({ allowed }) => !allowed,
     print(io, { operation, resource, allowed, because }) {
       const what = resource === null ? operation : `${operation} ${resource}`;
       io.out(`${oneLine(`${what}: ${allowed ? "allowed" : "not allowed"}`)}\n`);
       for (const { kind, message } of because) io.out(`  ${oneLine(`${kind}: ${inOwnWords(message)}`)}\n`);
     },
-  });
-  const revoke = keys
-    .command("revoke")
-    .description("revoke a key and all its tokens, at once")
-    .addArgument(namedArgument("<id>", "id of the key, the part after stw_", "key"));
-  changeCommand(ports, revoke, {
-    change: (client, query, id: string) => client.revokeKey({ params: { id }, query }),
-    question: (_, id: string) => `Revoke the key ${id}?`,
-    print(io, { id, name, message }) {
-      io.out(`${oneLine(`${id} (${name}): ${message}`)}\n`);
-    },
-  });
-}
+  }),
+  changingCommand("revokeKey", "revoke", {
+    about: "revoke a key and all its tokens, at once",
+    words: { id },
+    question: (_, given) => `Revoke the key ${given.id}?`,
+    print: (io, { id: key, name, message }) => io.out(`${oneLine(`${key} (${name}): ${message}`)}\n`),
+  }),
+]);

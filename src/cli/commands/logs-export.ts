@@ -9,8 +9,9 @@ import { explainError, isPassing } from "../core/errors.ts";
 import { entriesOf } from "../core/journal-entries.ts";
 import { patiently } from "../core/journal-pages.ts";
 import type { Connection } from "../core/ports.ts";
+import { printNoEntries } from "../output/log-format.ts";
 import { type Io, oneLine } from "../output/output.ts";
-import { printNoEntries, printNotShown } from "../output/print.ts";
+import { printNotShown } from "../output/print.ts";
 import type { ExploreFilters } from "./logs-explore.ts";
 
 export interface ExportOptions {

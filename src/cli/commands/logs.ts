@@ -16,9 +16,9 @@ import { allPages, type LogQuery, withFields } from "../core/journal-pages.ts";
 import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { patientFetch } from "../core/transport.ts";
-import { formatEntry } from "../output/log-format.ts";
+import { formatEntry, printNoEntries } from "../output/log-format.ts";
 import { escaped, exitCode, type Io, jsonText, oneLine, printJson, screenOf } from "../output/output.ts";
-import { printNoEntries, printNotShown } from "../output/print.ts";
+import { printNotShown } from "../output/print.ts";
 import { addExploreOptions, type ExploreFilters, type ExploreOptions, explore } from "./logs-explore.ts";
 import { addExportOption, type ExportOptions, exportFormatOf, exportToFile, printExport } from "./logs-export.ts";
 

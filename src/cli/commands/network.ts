@@ -1,8 +1,6 @@
 import type { Answer } from "#client/index.ts";
 import { countedOf } from "#kernel/text.ts";
-import { answerCommand } from "../core/answer-command.ts";
-import type { Command } from "../core/command.ts";
-import type { CommandPorts } from "../core/ports.ts";
+import { showCommand } from "../core/operation-command.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import type { Cell, Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
@@ -34,8 +32,8 @@ function printListeners(io: Io, { listeners, listeners_total: total }: Network):
   io.out("\n");
   printTable(io, listeners, {
     listens: ({ address, port }) => endpoint(address, port),
-    protocol: ({ protocol }) => protocol,
-    unit: ({ unit }) => unit ?? "",
+    protocol: "protocol",
+    unit: "unit",
   });
   if (listeners.length < total || total === 0) io.out(`${countedOf(listeners.length, total, "listening socket")}\n`);
 }
@@ -55,9 +53,9 @@ function printNetwork(io: Io, network: Network): void {
   io.out("\n");
   printTable(io, routes, {
     route: ({ destination, type }) => (type === "unicast" ? destination : `${type} ${destination}`),
-    through: ({ gateway }) => gateway ?? "",
-    link: ({ link }) => link ?? "",
-    metric: ({ metric }) => metric,
+    through: "gateway",
+    link: "link",
+    metric: "metric",
   });
   if (routes.length < total || total === 0) io.out(`${countedOf(routes.length, total, "route")}\n`);
   printListeners(io, network);
@@ -66,12 +64,7 @@ function printNetwork(io: Io, network: Network): void {
   for (const note of notes) io.err(`steward: ${oneLine(note)}\n`);
 }
 
-export function addNetworkCommand(program: Command, ports: CommandPorts): void {
-  const network = program
-    .command("network")
-    .description("links with their addresses, routes, name servers, and listening sockets");
-  answerCommand(ports, network, {
-    ask: (client) => client.getNetwork(),
-    print: (io, answer) => printNetwork(io, answer),
-  });
-}
+export const addNetworkCommand = showCommand("getNetwork", "network", {
+  about: "links with their addresses, routes, name servers, and listening sockets",
+  print: printNetwork,
+});

@@ -1,28 +1,40 @@
 import type { Answer } from "#client/index.ts";
 import { packageHistoryLimit, packageListLimit } from "#contract/limits.ts";
 import type { PackagesChanged } from "#contract/package-changes.ts";
-import { counted, countedOf, formatBytes, listNames } from "#kernel/text.ts";
-import { defined } from "#kernel/values.ts";
-import { answerCommand, changeCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
-import { type Command, namedArgument } from "../core/command.ts";
-import type { CommandPorts } from "../core/ports.ts";
+import { counted, formatBytes, listNames } from "#kernel/text.ts";
+import {
+  type AddCommand,
+  type Asked,
+  changingCommand,
+  commandGroup,
+  limitWord,
+  listCommand,
+  longCommand,
+  showCommand,
+} from "../core/operation-command.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
-import { printNotShown } from "../output/print.ts";
-import { withProgress } from "../output/progress.ts";
-import { printTable } from "../output/table.ts";
+import { printMessage, printNotShown } from "../output/print.ts";
 import { fitText, formatAge } from "../output/text.ts";
 import { printChanges } from "./updates.ts";
 
-function printFound(io: Io, { packages, total, not_shown: missing }: Answer<"searchPackages">): void {
-  printTable(io, packages, {
-    package: ({ name }) => name,
-    version: ({ version }) => version,
+const searchPackages = listCommand("searchPackages", "search", {
+  about: "find packages by words in their names and descriptions",
+  words: {
+    search: { as: "[words...]", about: "words, all of which have to match", join: " " },
+    installed: { as: "--installed", about: "only packages that are installed" },
+    limit: limitWord(packageListLimit.default),
+  },
+  progress: "searching",
+  rows: "packages",
+  columns: {
+    package: "name",
+    version: "version",
     installed: ({ version, installed_version: present }) => (present === version ? "yes" : (present ?? "")),
-    summary: ({ summary }) => summary,
-  });
-  io.out(`${countedOf(packages.length, total, "package")}${packages.length < total ? " (--limit shows more)" : ""}\n`);
-  printNotShown(io.out, missing);
-}
+    summary: "summary",
+  },
+  counts: "package",
+  more: "--limit",
+});
 
 function printInstalled(io: Io, { installed, required_by: requiring }: Answer<"getPackage">): void {
   if (installed === null) {
@@ -59,7 +71,11 @@ function printPackage(io: Io, found: Answer<"getPackage">): void {
 const stepOf = ({ action, name, from, to }: Answer<"listPackageHistory">["transactions"][number]["packages"][number]) =>
   `${action} ${name} ${[from, to].filter((version) => version !== null).join(" → ")}`;
 
-function printHistory(io: Io, { transactions, not_shown: missing }: Answer<"listPackageHistory">, now: number): void {
+function printHistory(
+  io: Io,
+  { transactions, not_shown: missing }: Answer<"listPackageHistory">,
+  { now }: Asked<"listPackageHistory">,
+): void {
   // Of its options there may be many, and what was done is below.
   const columns = screenOf(io).columns() ?? Number.POSITIVE_INFINITY;
   for (const { started_at: at, command, requested_by: by, error, packages } of transactions) {
@@ -86,106 +102,67 @@ function printChanged(io: Io, result: PackagesChanged): void {
   io.out(`${counted(changed, "package")} changed${success ? "" : ", with problems"}\n`);
 }
 
-interface ChangeOptions extends PlannedOptions {
-  readonly snapshot?: boolean;
-  readonly guard?: boolean;
-}
+const packagesCommand = (
+  operation: "installPackages" | "removePackages" | "purgePackages",
+  doing: string,
+  about: string,
+): AddCommand =>
+  longCommand(operation, doing.toLowerCase(), {
+    about: `${about}: shows what would be done, asks, does it, and shows its progress`,
+    notes: `Ctrl-C stops following the change, not the change itself: steward operations watch shows it again.
 
-const changes = {
-  install: { name: "installPackages", doing: "Install", description: "install packages and what they need" },
-  remove: {
-    name: "removePackages",
-    doing: "Remove",
-    description: "remove packages, and keep their configuration, or what was changed of it",
-  },
-  purge: { name: "purgePackages", doing: "Purge", description: "remove packages with their configuration" },
-} as const;
-
-function addChangeCommand(packages: Command, verb: keyof typeof changes, ports: CommandPorts): void {
-  const { name, doing, description } = changes[verb];
-  const command = packages
-    .command(verb)
-    .description(`${description}: shows what would be done, asks, does it, and shows its progress`)
-    .addArgument(namedArgument("<names...>", "names of packages", verb === "install" ? "package" : "installed"))
-    .option("--no-snapshot", "do not take a snapshot first")
-    .option("--guard", "compare units, ports and checks afterwards, and roll back when something is worse")
-    .dryRun()
-    .yes()
-    .noWait()
-    .json()
-    .notes(`Ctrl-C stops following the change, not the change itself: steward operations watch shows it again.
-
-Exit code: 0 done, 1 there were problems, or you said no, 2 the request failed, 130 after Ctrl-C.`);
-  plannedCommand(ports, command, {
-    name,
-    input: (names: readonly string[], options: ChangeOptions) => ({
-      body: {
-        packages: [...names],
-        // Left out, settings say whether one is taken.
-        ...(options.snapshot === false && { create_snapshot: false }),
-        guard: options.guard ?? false,
+Exit code: 0 done, 1 there were problems, or you said no, 2 the request failed, 130 after Ctrl-C.`,
+    words: {
+      packages: {
+        as: "<names...>",
+        about: "names of packages",
+        names: operation === "installPackages" ? "package" : "installed",
       },
-    }),
+      create_snapshot: { as: "--no-snapshot", about: "do not take a snapshot first" },
+      guard: {
+        as: "--guard",
+        about: "compare units, ports and checks afterwards, and roll back when something is worse",
+      },
+    },
     question: (plan) => `${doing} (${counted(plan.packages.length, "package")} in all)?`,
     print: printChanged,
   });
-}
 
-const holds = {
-  hold: { name: "holdPackages", description: "keep packages at their version: neither updated nor removed" },
-  unhold: { name: "unholdPackages", description: "let packages be updated again" },
-} as const;
-
-function addHoldCommand(packages: Command, verb: keyof typeof holds, ports: CommandPorts): void {
-  const { name, description } = holds[verb];
-  const command = packages
-    .command(verb)
-    .description(description)
-    .addArgument(namedArgument("<names...>", "names of packages", "installed"))
-    .notes(
+const holdCommand = (operation: "holdPackages" | "unholdPackages", name: string, about: string): AddCommand =>
+  changingCommand(operation, name, {
+    about,
+    notes:
       "Does not ask for confirmation: no package is changed by it. Packages that are already held, or not held, are reported as unchanged.",
-    );
-  changeCommand(ports, command, {
-    change: (client, query, names: readonly string[]) => client[name]({ query, body: { packages: [...names] } }),
-    print: (io, { message }) => io.out(`${oneLine(message)}\n`),
+    words: { packages: { as: "<names...>", about: "names of packages", names: "installed" } },
+    print: printMessage,
   });
-}
 
-/** Adds the commands that look at packages and change them. */
-export function addPackagesCommands(program: Command, ports: CommandPorts): void {
-  const { io, now } = ports;
-  const packages = program.command("packages").description("packages of the host: find, install, remove and hold them");
-  const search = packages
-    .command("search")
-    .description("find packages by words in their names and descriptions")
-    .argument("[words...]", "words, all of which have to match")
-    .option("--installed", "only packages that are installed")
-    .limit({ ...packageListLimit });
-  answerCommand(ports, search, {
-    ask: (client, words: readonly string[], { installed, limit }: { installed?: boolean; limit: number }) =>
-      withProgress(io, "searching", () =>
-        client.searchPackages({ query: { search: words.join(" "), limit, ...defined({ installed }) } }),
-      ),
-    print: printFound,
-  });
-  const show = packages
-    .command("show")
-    .description("one package: versions, where they come from, why it is installed, what requires it")
-    .addArgument(namedArgument("<name>", "its name", "package"))
-    .option("--files", "list the files of the installed package");
-  answerCommand(ports, show, {
-    ask: (client, name: string, { files = false }: { files?: boolean }) =>
-      withProgress(io, `asking about ${name}`, () => client.getPackage({ params: { name }, query: { files } })),
-    print: printPackage,
-  });
-  const history = packages
-    .command("history")
-    .description("what was installed and removed, by anybody, newest first")
-    .limit({ ...packageHistoryLimit });
-  answerCommand(ports, history, {
-    ask: (client, { limit }: { limit: number }) => client.listPackageHistory({ query: { limit } }),
-    print: (_, answer) => printHistory(io, answer, now()),
-  });
-  for (const verb of ["install", "remove", "purge"] as const) addChangeCommand(packages, verb, ports);
-  for (const verb of ["hold", "unhold"] as const) addHoldCommand(packages, verb, ports);
-}
+export const addPackagesCommands = commandGroup(
+  { name: "packages", about: "packages of the host: find, install, remove and hold them" },
+  [
+    searchPackages,
+    showCommand("getPackage", "show", {
+      about: "one package: versions, where they come from, why it is installed, what requires it",
+      words: {
+        name: { as: "<name>", about: "its name", names: "package" },
+        files: { as: "--files", about: "list the files of the installed package" },
+      },
+      progress: ({ name }) => `asking about ${name}`,
+      print: printPackage,
+    }),
+    showCommand("listPackageHistory", "history", {
+      about: "what was installed and removed, by anybody, newest first",
+      words: { limit: limitWord(packageHistoryLimit.default) },
+      print: printHistory,
+    }),
+    packagesCommand("installPackages", "Install", "install packages and what they need"),
+    packagesCommand(
+      "removePackages",
+      "Remove",
+      "remove packages, and keep their configuration, or what was changed of it",
+    ),
+    packagesCommand("purgePackages", "Purge", "remove packages with their configuration"),
+    holdCommand("holdPackages", "hold", "keep packages at their version: neither updated nor removed"),
+    holdCommand("unholdPackages", "unhold", "let packages be updated again"),
+  ],
+);

@@ -4,6 +4,7 @@ import { counted, formatBytes } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import { type Command, namedArgument } from "../core/command.ts";
 import { UnknownUnit } from "../core/errors.ts";
+import type { Word } from "../core/operation-command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { formatEntry, logStyle } from "../output/log-format.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
@@ -11,6 +12,12 @@ import { paint, plainScreen, type Style, stateStyle } from "../output/screen.ts"
 import { fitText, formatAge, formatSpan, textWidth, wrapText } from "../output/text.ts";
 
 type Details = Answer<"getService">;
+
+export const serviceName = {
+  as: "<name>",
+  about: "unit name; nginx means nginx.service",
+  names: "service",
+} as const satisfies Word;
 
 const labelWidth = 10;
 const mostRuns = 5;
@@ -178,7 +185,7 @@ export function addServiceStatusCommand(services: Command, ports: CommandPorts):
   const status = services
     .command("status")
     .description("everything about a service: state, resources, what starts it, runs and the end of its log")
-    .addArgument(namedArgument("<name>", "unit name; nginx means nginx.service", "service"))
+    .addArgument(namedArgument(serviceName.as, serviceName.about, serviceName.names))
     .notes(`With --json also the text of its files, all dependencies and limits.
 
 Exit code: 0 it is active, or inactive without a failure, 1 it has failed, 2 the request failed, 4 there is no such unit.`);

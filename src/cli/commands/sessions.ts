@@ -1,9 +1,8 @@
-import { type Answer, createClient } from "#client/index.ts";
-import { answerCommand, changeCommand } from "../core/answer-command.ts";
+import { createClient } from "#client/index.ts";
 import type { Command } from "../core/command.ts";
+import { type AddCommand, changingCommand, commandGroup, listCommand } from "../core/operation-command.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
-import { type Io, oneLine, printJson } from "../output/output.ts";
-import { printTable } from "../output/table.ts";
+import { oneLine, printJson } from "../output/output.ts";
 import { formatTime } from "../output/text.ts";
 
 /** A connection by a key, which a code can stand for: over root's socket with the admin key of this host. */
@@ -32,54 +31,7 @@ async function consoleAddress(ports: CommandPorts, command: Command) {
   return { url: `${base.replace(/\/$/, "")}/console/#code=${code}`, expires_at: expiresAt };
 }
 
-function printSessions(io: Io, { sessions }: Answer<"listSessions">): void {
-  if (sessions.length === 0) {
-    io.out("nobody is signed in\n");
-    return;
-  }
-  printTable(io, sessions, {
-    id: ({ id }) => id,
-    key: ({ key_id: id, name }) => `${name} (${id})`,
-    from: ({ remote_address: address }) => address ?? "unknown",
-    since: ({ created_at: at }) => formatTime(at),
-    "last used": ({ last_used_at: at }) => formatTime(at),
-    ends: ({ idles_out_at: at }) => formatTime(at),
-    may: ({ elevated }) => ({ text: elevated ? "change" : "read", style: elevated ? "yellow" : undefined }),
-  });
-}
-
-function printPasskeys(io: Io, { passkeys }: Answer<"listPasskeys">): void {
-  if (passkeys.length === 0) {
-    io.out("there are no passkeys (the page of steward console registers them)\n");
-    return;
-  }
-  printTable(io, passkeys, {
-    id: ({ id }) => id,
-    name: ({ name }) => name,
-    key: ({ key_id: id, key_name: name }) => `${name} (${id})`,
-    for: ({ domain }) => domain,
-    since: ({ created_at: at }) => formatTime(at),
-    "last used": ({ last_used_at: at }) => (at === null ? "never" : formatTime(at)),
-  });
-}
-
-function addPasskeysCommands(program: Command, ports: CommandPorts): void {
-  const passkeys = program.command("passkeys").description("passkeys that sign somebody in, and their removal");
-  answerCommand(ports, passkeys.presetCommand("list").description("passkeys of the own key, or all with keys:admin"), {
-    ask: (client) => client.listPasskeys(),
-    print: printPasskeys,
-  });
-  const remove = passkeys
-    .command("remove")
-    .description("remove a passkey; sessions that were begun with it go on")
-    .argument("<id>", "id of the passkey");
-  changeCommand(ports, remove, {
-    change: (client, query, id: string) => client.removePasskey({ params: { id }, query }),
-    print: (io, { id, message }) => io.out(`${oneLine(`${id}: ${message}`)}\n`),
-  });
-}
-
-export function addSessionsCommands(program: Command, ports: CommandPorts): void {
+const addConsoleCommand: AddCommand = (program, ports) => {
   const { io, local } = ports;
   program
     .command("console")
@@ -95,16 +47,57 @@ export function addSessionsCommands(program: Command, ports: CommandPorts): void
       else io.out(`${oneLine(address.url)}\n`);
       if (options.open) await local.openBrowser(address.url);
     });
+};
 
-  const sessions = program.command("sessions").description("who is signed in with a browser, and sign-out");
-  answerCommand(ports, sessions.presetCommand("list").description("sessions of the own key, or all with keys:admin"), {
-    ask: (client) => client.listSessions(),
-    print: printSessions,
-  });
-  const end = sessions.command("end").description("sign a session out, at once").argument("<id>", "id of the session");
-  changeCommand(ports, end, {
-    change: (client, query, id: string) => client.endSession({ params: { id }, query }),
-    print: (io, { id, message }) => io.out(`${oneLine(`${id}: ${message}`)}\n`),
-  });
-  addPasskeysCommands(program, ports);
-}
+const sessions = commandGroup(
+  { name: "sessions", about: "who is signed in with a browser, and sign-out", preset: "list" },
+  [
+    listCommand("listSessions", "list", {
+      about: "sessions of the own key, or all with keys:admin",
+      rows: "sessions",
+      columns: {
+        id: "id",
+        key: ({ key_id: id, name }) => `${name} (${id})`,
+        from: ({ remote_address: address }) => address ?? "unknown",
+        since: ({ created_at: at }) => formatTime(at),
+        "last used": ({ last_used_at: at }) => formatTime(at),
+        ends: ({ idles_out_at: at }) => formatTime(at),
+        may: ({ elevated }) => ({ text: elevated ? "change" : "read", style: elevated ? "yellow" : undefined }),
+      },
+      empty: "nobody is signed in",
+    }),
+    changingCommand("endSession", "end", {
+      about: "sign a session out, at once",
+      words: { id: { as: "<id>", about: "id of the session" } },
+      print: (io, { id, message }) => io.out(`${oneLine(`${id}: ${message}`)}\n`),
+    }),
+  ],
+);
+
+const passkeys = commandGroup(
+  { name: "passkeys", about: "passkeys that sign somebody in, and their removal", preset: "list" },
+  [
+    listCommand("listPasskeys", "list", {
+      about: "passkeys of the own key, or all with keys:admin",
+      rows: "passkeys",
+      columns: {
+        id: "id",
+        name: "name",
+        key: ({ key_id: id, key_name: name }) => `${name} (${id})`,
+        for: "domain",
+        since: ({ created_at: at }) => formatTime(at),
+        "last used": ({ last_used_at: at }) => (at === null ? "never" : formatTime(at)),
+      },
+      empty: "there are no passkeys (the page of steward console registers them)",
+    }),
+    changingCommand("removePasskey", "remove", {
+      about: "remove a passkey; sessions that were begun with it go on",
+      words: { id: { as: "<id>", about: "id of the passkey" } },
+      print: (io, { id, message }) => io.out(`${oneLine(`${id}: ${message}`)}\n`),
+    }),
+  ],
+);
+
+export const addSessionsCommands: AddCommand = (program, ports) => {
+  for (const add of [addConsoleCommand, sessions, passkeys]) add(program, ports);
+};

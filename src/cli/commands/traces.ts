@@ -1,39 +1,38 @@
 import type { Answer } from "#client/index.ts";
-import { type Span, type SpanOrigin, spanOrigins } from "#contract/traces.ts";
-import { defined } from "#kernel/values.ts";
-import { answerCommand } from "../core/answer-command.ts";
-import type { Command } from "../core/command.ts";
-import { timeOption } from "../core/log-time.ts";
-import type { CommandPorts } from "../core/ports.ts";
+import type { Span } from "#contract/traces.ts";
+import { commandGroup, limitWord, listCommand, showCommand } from "../core/operation-command.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { paint } from "../output/screen.ts";
-import { printTable } from "../output/table.ts";
 import { fitText, formatTime } from "../output/text.ts";
-
-interface ListOptions {
-  readonly service?: string;
-  readonly origin?: SpanOrigin;
-  readonly minDuration?: string;
-  readonly since?: string;
-  readonly limit: number;
-}
 
 const milliseconds = (value: number): string =>
   `${value < 10 ? value.toFixed(2) : value.toFixed(value < 100 ? 1 : 0)} ms`;
 
-function printTraces(io: Io, { traces }: Answer<"listTraces">): void {
-  printTable(io, traces, {
-    trace: (each) => each.trace_id,
+const listTraces = listCommand("listTraces", "list", {
+  about: "the newest traces",
+  words: {
+    service: { as: "--service <name>", about: "only with a span of this service" },
+    origin: {
+      as: "--origin <origin>",
+      about: "only with a span that the service made itself, or that it has received",
+    },
+    min_duration: { as: "--min-duration <time>", about: "only those that took so long: 250ms, 2s" },
+    since: { as: "-S, --since <time>", about: "only those that began then or later" },
+    limit: limitWord(100),
+  },
+  rows: "traces",
+  columns: {
+    trace: "trace_id",
     start: ({ start }) => formatTime(start),
     took: (each) => milliseconds(each.duration_ms),
-    spans: ({ spans }) => spans,
+    spans: "spans",
     errors: ({ errors }) => ({ text: String(errors), style: errors > 0 ? "red" : undefined }),
-    service: ({ service }) => service,
-    origin: ({ origin }) => origin,
-    name: ({ name }) => name,
-  });
-  if (traces.length === 0) io.out("no traces\n");
-}
+    service: "service",
+    origin: "origin",
+    name: "name",
+  },
+  empty: "no traces",
+});
 
 function printTrace(io: Io, { spans }: Answer<"getTrace">): void {
   const screen = screenOf(io);
@@ -53,25 +52,14 @@ function printTrace(io: Io, { spans }: Answer<"getTrace">): void {
   for (const span of spans) printSpan(span, 0);
 }
 
-export function addTracesCommands(program: Command, ports: CommandPorts): void {
-  const time = timeOption(ports.now);
-  const traces = program.command("traces").description("traces that were received: list them, show one");
-  const list = traces
-    .presetCommand("list")
-    .description("the newest traces")
-    .option("--service <name>", "only with a span of this service")
-    .choice("--origin <origin>", "only with a span that the service made itself, or that it has received", spanOrigins)
-    .option("--min-duration <time>", "only those that took so long: 250ms, 2s")
-    .option("-S, --since <time>", "only those that began then or later", time)
-    .limit({ minimum: 1, maximum: 1000, default: 100 });
-  answerCommand(ports, list, {
-    ask: (client, { service, origin, minDuration, since, limit }: ListOptions) =>
-      client.listTraces({ query: defined({ limit, service, origin, min_duration: minDuration, since }) }),
-    print: printTraces,
-  });
-  const show = traces.command("show").description("one trace as a tree of its spans").argument("<id>", "32 hex digits");
-  answerCommand(ports, show, {
-    ask: (client, id: string) => client.getTrace({ params: { trace_id: id } }),
-    print: printTrace,
-  });
-}
+export const addTracesCommands = commandGroup(
+  { name: "traces", about: "traces that were received: list them, show one", preset: "list" },
+  [
+    listTraces,
+    showCommand("getTrace", "show", {
+      about: "one trace as a tree of its spans",
+      words: { trace_id: { as: "<id>", about: "32 hex digits" } },
+      print: printTrace,
+    }),
+  ],
+);

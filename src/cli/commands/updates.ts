@@ -1,15 +1,15 @@
 import type { Answer } from "#client/index.ts";
 import type { ChangedPackage, StaleRestart, UnitRestart, UpdateApply } from "#contract/updates.ts";
 import { counted } from "#kernel/text.ts";
-import { answerCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
+import { type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
 import { type Command, repeated } from "../core/command.ts";
+import { commandGroup, limitWord, listCommand, longCommand, showCommand } from "../core/operation-command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
-import { withProgress } from "../output/progress.ts";
 import { paint } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
 import { formatSpan, formatTime } from "../output/text.ts";
-import { printOperations } from "./operations.ts";
+import { operationColumns } from "./operations.ts";
 
 interface ApplyOptions extends PlannedOptions {
   readonly type: "packages" | "system" | "all";
@@ -26,9 +26,9 @@ function printUpdates(io: Io, check: Answer<"checkUpdates">): void {
   const screen = screenOf(io);
   if (packages.total > 0) {
     printTable(io, packages.updates, {
-      package: ({ name }) => name,
-      installed: (each) => each.current_version,
-      new: (each) => each.new_version,
+      package: "name",
+      installed: "current_version",
+      new: "new_version",
       "": (each) => ({ text: each.is_security ? "security" : "", style: "red" }),
     });
   }
@@ -58,9 +58,9 @@ const printRestart = (io: Io, { unit, success, message }: UnitRestart): void =>
 function printStale(io: Io, report: Answer<"listStale">): void {
   const { restartable, left, processes, hidden_processes: hidden, service_manager: isManager, kernel } = report;
   printTable(io, processes, {
-    pid: ({ pid }) => String(pid),
-    process: ({ name }) => name,
-    service: ({ unit }) => unit ?? "",
+    pid: "pid",
+    process: "name",
+    service: "unit",
     "uses replaced files": ({ files: [first = "", ...others] }) =>
       others.length === 0 ? first : `${first} and ${others.length} more`,
   });
@@ -80,24 +80,6 @@ function printRestarted(io: Io, result: StaleRestart): void {
   for (const unit of result.still_stale) io.out(`still uses replaced files: ${oneLine(unit)}\n`);
   if (result.requires_reboot) io.out("a reboot is needed\n");
   io.out(`${oneLine(result.message)}\n`);
-}
-
-function addStaleCommands(updates: Command, ports: CommandPorts): void {
-  const stale = updates.command("stale").description("processes that still use replaced programs and libraries");
-  answerCommand(ports, stale, { ask: (client) => client.listStale(), print: printStale });
-  const restart = updates
-    .command("restart-stale")
-    .description("restart services that still use replaced files, except those whose restart needs a chosen time")
-    .dryRun()
-    .yes()
-    .noWait()
-    .json();
-  plannedCommand(ports, restart, {
-    name: "restartStale",
-    input: () => ({}),
-    question: ({ units }) => `Restart ${counted(units.length, "service")}?`,
-    print: printRestarted,
-  });
 }
 
 function printAutomatic(
@@ -171,30 +153,35 @@ Exit code: 0 done, 1 there were problems, or you said no, 2 the request failed, 
   });
 }
 
-export function addUpdatesCommands(program: Command, ports: CommandPorts): void {
-  const { io, now } = ports;
-  const updates = program.command("updates").description("list and install updates");
-  const check = updates
-    .presetCommand("check")
-    .description("list available updates")
-    .option("--refresh", "refresh the package lists first");
-  answerCommand(ports, check, {
-    ask: (client, { refresh = false }: { refresh?: boolean }) =>
-      withProgress(io, "asking for updates", () => client.checkUpdates({ query: { refresh } })),
-    print: printUpdates,
-  });
-  addApplyCommand(updates, ports);
-  addStaleCommands(updates, ports);
-  const automatic = updates
-    .command("automatic")
-    .description("updates that the service installs by itself: when the next are due, and what became of the last");
-  answerCommand(ports, automatic, { ask: (client) => client.getAutomaticUpdates(), print: printAutomatic });
-  const history = updates
-    .command("history")
-    .description("updates, rollbacks and snapshots that were asked for, newest first")
-    .limit({ minimum: 1, maximum: 200, default: 50 });
-  answerCommand(ports, history, {
-    ask: (client, { limit }: { limit: number }) => client.listOperations({ query: { limit } }),
-    print: (_, answer) => printOperations(io, answer, now()),
-  });
-}
+export const addUpdatesCommands = commandGroup(
+  { name: "updates", about: "list and install updates", preset: "check" },
+  [
+    showCommand("checkUpdates", "check", {
+      about: "list available updates",
+      words: { refresh: { as: "--refresh", about: "refresh the package lists first" } },
+      progress: "asking for updates",
+      print: printUpdates,
+    }),
+    addApplyCommand,
+    showCommand("listStale", "stale", {
+      about: "processes that still use replaced programs and libraries",
+      print: printStale,
+    }),
+    longCommand("restartStale", "restart-stale", {
+      about: "restart services that still use replaced files, except those whose restart needs a chosen time",
+      question: ({ units }) => `Restart ${counted(units.length, "service")}?`,
+      print: printRestarted,
+    }),
+    showCommand("getAutomaticUpdates", "automatic", {
+      about: "updates that the service installs by itself: when the next are due, and what became of the last",
+      print: printAutomatic,
+    }),
+    listCommand("listOperations", "history", {
+      about: "updates, rollbacks and snapshots that were asked for, newest first",
+      words: { limit: limitWord(50) },
+      rows: "operations",
+      columns: (_, asked) => operationColumns(asked),
+      counts: "operation",
+    }),
+  ],
+);

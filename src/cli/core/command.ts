@@ -52,8 +52,9 @@ export class Command extends BaseCommand {
   declare readonly commands: readonly Command[];
   declare parent: Command | null;
 
-  /** The subcommand that is meant where none is named. */
+  /** The subcommand that is meant where none is named, and its name, which is known before it is added. */
   preset: Command | undefined;
+  presetName: string | undefined;
 
   override createCommand(name?: string): Command {
     return new Command(name);

@@ -1,6 +1,8 @@
 import { isoTime, shortTime } from "#adapters/journal-format/time.ts";
 import { type LogEntry, priorityNames } from "#contract/log-entry.ts";
+import type { NotShown } from "#contract/schema.ts";
 import { oneLine, severalLines } from "./output.ts";
+import { printNotShown } from "./print.ts";
 import { paint, type Screen, type Style } from "./screen.ts";
 
 /** The formats in which entries are shown at a terminal; the others are written as in a pipe. */
@@ -30,4 +32,10 @@ export function formatEntry(entry: LogEntry, output: LogOutput, screen: Screen):
   // Further lines are indented, as journalctl does.
   const indent = " ".repeat(head.length);
   return lines.map((line, at) => `${at === 0 ? head : indent}${paint(screen, style, line)}\n`).join("");
+}
+
+/** Says that no entry of the journal was found, and where there is no journal that could have any. */
+export function printNoEntries(write: (text: string) => void, missing?: NotShown): void {
+  write("-- No entries --\n");
+  printNotShown(write, missing);
 }

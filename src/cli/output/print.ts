@@ -25,13 +25,11 @@ export function printFields(io: Io, members: object): void {
   for (const [name, text] of entries) io.out(`${oneLine(name).padEnd(width)}  ${oneLine(text)}\n`);
 }
 
+/** Prints what an answer says of itself. */
+export const printMessage = (io: Io, { message }: { readonly message: string }): void =>
+  io.out(`${oneLine(message)}\n`);
+
 /** Says what an answer lacks, a line for each. */
 export function printNotShown(write: (text: string) => void, missing: NotShown = []): void {
   for (const { what, reason } of missing) write(`${oneLine(`not shown: ${what}: ${reason}`)}\n`);
-}
-
-/** Says that no entry of the journal was found, and where there is no journal that could have any. */
-export function printNoEntries(write: (text: string) => void, missing?: NotShown): void {
-  write("-- No entries --\n");
-  printNotShown(write, missing);
 }

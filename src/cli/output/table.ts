@@ -73,14 +73,20 @@ export function printRows(io: Io, head: readonly string[], rows: readonly (reado
   }
 }
 
-/** Writes a table by its columns: the title of each, and its cell in a row. */
-export const printTable = <Row>(
-  io: Io,
-  rows: readonly Row[],
-  columns: Readonly<Record<string, (row: Row) => Cell>>,
-): void =>
+type PlainMember<Row> = {
+  readonly [M in keyof Row]-?: Row[M] extends string | number | null | undefined ? M : never;
+}[keyof Row];
+
+/** The columns of a table by their titles: the member of a row that each shows, or its cell. */
+export type Columns<Row> = Readonly<Record<string, PlainMember<Row> | ((row: Row) => Cell)>>;
+
+/** Writes a table by its columns. */
+export function printTable<Row>(io: Io, rows: readonly Row[], columns: Columns<NoInfer<Row>>): void {
+  const cellOf = (row: Row, column: Columns<Row>[string]): Cell =>
+    typeof column === "function" ? column(row) : ((row[column] as Cell | null | undefined) ?? "");
   printRows(
     io,
     Object.keys(columns),
-    rows.map((row) => Object.values(columns).map((cell) => cell(row))),
+    rows.map((row) => Object.values(columns).map((column) => cellOf(row, column))),
   );
+}

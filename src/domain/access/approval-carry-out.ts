@@ -1,5 +1,4 @@
-import type { Caller, Context, Operation, Operations } from "#contract/operation.ts";
-import { EventStream } from "#contract/operation.ts";
+import { type Caller, type Context, EventStream, type Operation, type Operations } from "#contract/operation.ts";
 import { Accepted, isUnsuccessful, type OperationError, type OperationStatus } from "#contract/operation-entry.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { basisOf, type GroundedPlan, isPlan } from "#domain/common/plan.ts";
@@ -8,11 +7,10 @@ import type { ApprovalEvent, ApprovalRecord } from "#domain/ports/approvals.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { defined, isRecord } from "#kernel/values.ts";
 import type { ApprovalBook } from "./approval-book.ts";
-import { changeOf, storedLines } from "./approval-change.ts";
 import { asProposer } from "./approval-rules.ts";
 import { toApproval, withoutSecrets } from "./approval-view.ts";
 import { mutationNeeds, type Need, needText } from "./needs.ts";
-import { asDryRun, type PlanTokens } from "./plan-tokens.ts";
+import { asDryRun, changeOf, type PlanTokens, storedLines } from "./plan-tokens.ts";
 import { notCovered, scopesOn } from "./scopes.ts";
 import { type WindowGate, windowRefusal } from "./window-gate.ts";
 

@@ -7,11 +7,10 @@ import type { Clock } from "#kernel/clock.ts";
 import { canonicalJson } from "#kernel/values.ts";
 import type { ApprovalBook } from "./approval-book.ts";
 import { storedNeeds } from "./approval-carry-out.ts";
-import { storedLines } from "./approval-change.ts";
 import { type ApprovalRules, approvalRequired, asProposer } from "./approval-rules.ts";
 import { toApproval } from "./approval-view.ts";
 import type { Need } from "./needs.ts";
-import type { PlanTokens } from "./plan-tokens.ts";
+import { type PlanTokens, storedLines } from "./plan-tokens.ts";
 
 /** The request header with the reason of a proposal. */
 export const proposalReasonHeader = "X-Proposal-Reason";

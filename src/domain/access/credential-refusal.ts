@@ -1,6 +1,9 @@
 import type { operations } from "#contract/index.ts";
-import type { Caller } from "#contract/operation.ts";
+import type { Caller, Context, Operation } from "#contract/operation.ts";
+import { elevationRequired } from "#contract/sessions.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
+import type { SessionRecord } from "#domain/ports/sessions.ts";
+import type { Sessions } from "./sessions.ts";
 
 type Table = typeof operations;
 type Credential = Pick<Caller, "credential" | "session">;
@@ -57,4 +60,49 @@ export function credentialRefusal(caller: Credential, name: string): DomainError
 export function requireCredential(caller: Credential, name: "createToken" | "createCode"): void {
   const refusal = credentialRefusal(caller, name);
   if (refusal !== undefined) throw refusal;
+}
+
+const message =
+  "this session is read-only: sign in again for administrative access (POST /auth/sessions/elevate with the key or a code)";
+
+const isReadOnly = ({ session }: Caller): boolean => session !== undefined && !session.isElevated;
+
+/** Why a session may not do something that a key may; undefined where it may. */
+export function elevationRefusal(
+  caller: Caller,
+  { effect = "read", session }: Partial<Pick<Operation, "effect" | "session">>,
+): DomainError | undefined {
+  if (effect === "read" || session === "own" || !isReadOnly(caller)) return undefined;
+  return new DomainError("FORBIDDEN", message, { reason: elevationRequired });
+}
+
+/** @throws DomainError `FORBIDDEN` in a read-only session. */
+export function requireElevated(caller: Caller): void {
+  if (isReadOnly(caller)) throw new DomainError("FORBIDDEN", message, { reason: elevationRequired });
+}
+
+/** @throws DomainError without a credential. */
+export function callerOf({ caller }: Pick<Context, "caller">): Caller {
+  if (caller === undefined) throw new DomainError("UNAUTHORIZED", "cannot answer: a key is needed");
+  return caller;
+}
+
+/** The session that asks. @throws DomainError where a key asks. */
+export function ownSession(
+  sessions: Pick<Sessions, "find">,
+  caller: Caller,
+  operation: SessionOperation,
+): SessionRecord {
+  const session = caller.session && sessions.find(caller.session.id);
+  if (session !== undefined) return session;
+  throw notASession(operation);
+}
+
+/** The origin of the page that asks. @throws DomainError where a program asks. */
+export function pageOrigin(origin: string | undefined, doing: string): string {
+  if (origin !== undefined) return origin;
+  throw new DomainError(
+    "FORBIDDEN",
+    `cannot ${doing} without Origin (browsers send it; a passkey belongs to a page, and programs use a key)`,
+  );
 }

@@ -5,10 +5,10 @@ import { wholeList } from "#domain/common/page.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import { type PasskeyRecord, PasskeyRefused } from "#domain/ports/passkeys.ts";
 import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
+import { callerOf, ownSession, pageOrigin } from "./credential-refusal.ts";
 import type { Keyring } from "./keyring.ts";
 import { maxPasskeysPerKey, type Passkeys } from "./passkeys.ts";
 import { allows } from "./scopes.ts";
-import { callerOf, ownSession, pageOrigin } from "./session-caller.ts";
 import type { Sessions } from "./sessions.ts";
 
 export interface PasskeyHandlerPorts {

@@ -8,12 +8,10 @@ import { PasskeyRefused } from "#domain/ports/passkeys.ts";
 import type { SessionRecord } from "#domain/ports/sessions.ts";
 import { type Clock, toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
-import { requireCredential } from "./credential-refusal.ts";
-import { requireElevated } from "./elevation.ts";
+import { callerOf, ownSession, pageOrigin, requireCredential, requireElevated } from "./credential-refusal.ts";
 import type { Keyring } from "./keyring.ts";
 import type { Passkeys } from "./passkeys.ts";
 import { allows } from "./scopes.ts";
-import { callerOf, ownSession, pageOrigin } from "./session-caller.ts";
 import { type IssuedSession, type Sessions, ticketLifetimeMs } from "./sessions.ts";
 
 export interface SessionHandlerPorts {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { KeyStore } from "#domain/ports/access.ts";
-import { watchedStore } from "./watched-store.ts";
+import { watchedStore } from "./keyring.ts";
 
 it("a key store reports once that it cannot be written, and once that it can be again", () => {
   let isFull = false;

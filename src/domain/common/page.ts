@@ -1,3 +1,4 @@
+import type { NotShown } from "#contract/schema.ts";
 import { invalid } from "./error.ts";
 
 /** What every list says of itself beside its members. */
@@ -58,3 +59,7 @@ export function pageOf<T>(
 
 /** The shape of a list that is always answered as a whole. */
 export const wholeList = (total: number): ListShape => ({ total, limit: null, next_cursor: null });
+
+/** The member of an answer that lacks something; none where nothing is lacking. */
+export const notShown = (what: string, reason: string | undefined): { not_shown?: NotShown } =>
+  reason === undefined ? {} : { not_shown: [{ what, reason }] };

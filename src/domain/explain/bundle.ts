@@ -8,9 +8,8 @@ import { errorMessage } from "#kernel/errors.ts";
 import { utf8Length } from "#kernel/text.ts";
 
 import { type Advice, adviceOn } from "./advice.ts";
-import { episodeLine, episodesOf } from "./episodes.ts";
 import { type JournalLine, journalLines, nothing, type Part } from "./journal-lines.ts";
-import type { ExplainSources, PastRun, UnitFacts } from "./sources.ts";
+import { type ExplainSources, episodeLine, episodesOf, type PastRun, type UnitFacts } from "./sources.ts";
 import { namedTemplates, subjectsOf } from "./subjects.ts";
 import { surroundings } from "./surroundings.ts";
 import { beginningOf, cutTo, inert } from "./text.ts";

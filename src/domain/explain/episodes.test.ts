@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CheckStatus } from "#contract/checks.ts";
-import { episodeLine, episodesOf } from "./episodes.ts";
+import { episodeLine, episodesOf } from "./sources.ts";
 
 const minuteMs = 60_000;
 const runsOf = (...statuses: readonly CheckStatus[]) =>

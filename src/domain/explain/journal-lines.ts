@@ -6,7 +6,7 @@ import { redactLines } from "#domain/common/redact.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { utf8Length } from "#kernel/text.ts";
 
-import { afterChangeMs, beforeChangeMs } from "./change-window.ts";
+import { afterChangeMs, beforeChangeMs } from "./reads.ts";
 import type { ExplainSources, LogSearch } from "./sources.ts";
 import type { Subjects } from "./subjects.ts";
 import { beginningOf, cutTo, inert } from "./text.ts";

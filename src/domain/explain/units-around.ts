@@ -1,8 +1,7 @@
 import type { HealthCheckResult } from "#contract/checks.ts";
 import { logWindowMs } from "#contract/limits.ts";
 import type { UnitEntry } from "#contract/units.ts";
-import { isAround } from "./change-window.ts";
-import { ask, type Surrounding } from "./reads.ts";
+import { ask, isAround, type Surrounding } from "./reads.ts";
 import { namedUnits } from "./subjects.ts";
 
 const few = { units: 10, looked: 3, listeners: 24 } as const;

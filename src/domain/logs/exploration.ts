@@ -3,7 +3,7 @@ import { isLogFacet, type LogFacet, type LogFacets, logFacets } from "#contract/
 import type { logs } from "#contract/logs.ts";
 import type { Context, Handlers } from "#contract/operation.ts";
 import { checked, DomainError, invalid, refuseAll } from "#domain/common/error.ts";
-import type { notShown } from "#domain/common/not-shown.ts";
+import type { notShown } from "#domain/common/page.ts";
 import type { JournalExploration, JournalLists, ListedEntries, LogFilters } from "#domain/ports/journal.ts";
 import { defined } from "#kernel/values.ts";
 import { type ComparePorts, comparedAt, compareWith, readCompared } from "./compared.ts";

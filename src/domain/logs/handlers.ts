@@ -2,7 +2,7 @@ import { logQueryLimit } from "#contract/limits.ts";
 import type { logs } from "#contract/logs.ts";
 import type { Caller, Context, Handlers } from "#contract/operation.ts";
 import { checked, invalid, refuseAll, type ScopeLack } from "#domain/common/error.ts";
-import { notShown } from "#domain/common/not-shown.ts";
+import { notShown } from "#domain/common/page.ts";
 import type {
   JournalExploration,
   JournalExport,

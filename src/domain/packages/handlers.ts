@@ -9,8 +9,7 @@ import {
   type packages,
 } from "#contract/packages.ts";
 import { DomainError } from "#domain/common/error.ts";
-import { notShown } from "#domain/common/not-shown.ts";
-import { membersUpTo, pageOf } from "#domain/common/page.ts";
+import { membersUpTo, notShown, pageOf } from "#domain/common/page.ts";
 import { redact } from "#domain/common/redact.ts";
 import type {
   FoundPackage,

@@ -2,7 +2,7 @@ import type { Context, Handlers, Plan } from "#contract/operation.ts";
 import type { Accepted } from "#contract/operation-entry.ts";
 import type { UpdateCheck, updates } from "#contract/updates.ts";
 import { DomainError, invalid, refuseAll } from "#domain/common/error.ts";
-import { notShown } from "#domain/common/not-shown.ts";
+import { notShown } from "#domain/common/page.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import {
   noProgress,

@@ -5,7 +5,7 @@ import { callsRefused, type Refusals } from "#domain/audit/refusals.ts";
 import type { AuditEntry, AuditLog } from "#domain/ports/audit.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
-import { addressGroup } from "./address.ts";
+import { addressGroup } from "./peers.ts";
 import { isDryRun, type RequestRecord } from "./request-record.ts";
 import type { ClientCertificates } from "./tls.ts";
 

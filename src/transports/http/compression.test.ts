@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect, it } from "vitest";
-import { compress } from "./compression.ts";
-import { codings } from "./content-coding.ts";
+import { codings, compress } from "./compression.ts";
 
 it.each(codings)("compression with %s ends with its client", async (coding) => {
   const gone = new AbortController();

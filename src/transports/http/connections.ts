@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Server } from "node:http";
 import { BlockList, isIPv6, type Socket } from "node:net";
-import { addressGroup } from "./address.ts";
+import { addressGroup } from "./peers.ts";
 import { endsOf } from "./tls.ts";
 
 export interface ConnectionLimits {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import Negotiator from "negotiator";
 import { describe, expect, it } from "vitest";
-import { chooseCoding, codings } from "./content-coding.ts";
+import { chooseCoding, codings } from "./compression.ts";
 
 describe("the coding of an answer", () => {
   it.each([

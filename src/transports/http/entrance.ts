@@ -12,13 +12,12 @@ import type { Caller } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { defined } from "#kernel/values.ts";
 import type { Tracer } from "#telemetry/tracing.ts";
-import { remoteAddressOf } from "./address.ts";
 import type { RouteAccess } from "./admission.ts";
 import type { Cors } from "./cors.ts";
 import type { HostGuard } from "./guard.ts";
-import type { LocalPeers } from "./local-peers.ts";
 import { beginTrace } from "./outcome.ts";
 import { type PathIndex, pathOf } from "./path-methods.ts";
+import { type LocalPeers, remoteAddressOf } from "./peers.ts";
 import { protectiveHeaders } from "./raw-reply.ts";
 import { endWithClient, relayedCall } from "./relayed.ts";
 

@@ -1,7 +1,6 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { compress, negotiateCoding, slicesOf } from "./compression.ts";
-import type { Coding } from "./content-coding.ts";
+import { type Coding, compress, negotiateCoding, slicesOf } from "./compression.ts";
 import { isNotModified, weakTag } from "./entity-tags.ts";
 
 /** Content that is the same for everybody, made at first use and shared by all requests. */

@@ -1,12 +1,22 @@
 import { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import type { SchemaObject } from "ajv";
+import { build, type Schema } from "fast-json-stringify";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Parked } from "#contract/approvals.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
-import type { Context, Handlers, Operation, Operations } from "#contract/operation.ts";
-import { ByteStream, EventStream, errorsOf, SerializedJson, Versioned } from "#contract/operation.ts";
+import {
+  ByteStream,
+  type Context,
+  EventStream,
+  errorsOf,
+  type Handlers,
+  type Operation,
+  type Operations,
+  SerializedJson,
+  Versioned,
+} from "#contract/operation.ts";
 import { Accepted, isUnsuccessful } from "#contract/operation-entry.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { Auditor } from "./audit.ts";
@@ -17,8 +27,19 @@ import { type EntityTags, isNotModified, revalidate } from "./entity-tags.ts";
 import { beginEventStream, type EventStreamPorts } from "./event-stream.ts";
 import type { PlannedCalls } from "./planned-calls.ts";
 import { isDryRun } from "./request-record.ts";
-import { createSerializer, type Serializer } from "./serializer.ts";
 import { createPartCheck, refuseFaults } from "./validation.ts";
+
+/** Makes JSON of an answer by its schema. */
+export type Serializer = (answer: unknown) => string;
+
+/** A serializer that is compiled with the first answer: most runs of the service use few of its operations. */
+export function createSerializer(schema: object): Serializer {
+  let compiled: Serializer | undefined;
+  return (answer) => {
+    compiled ??= build(schema as Schema);
+    return compiled(answer);
+  };
+}
 
 const plainStatus = 200;
 const bigAnswerBytes = 64 * 1024;

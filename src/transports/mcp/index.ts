@@ -14,9 +14,8 @@ import {
   type ToolResult,
   toResult,
 } from "./calls.ts";
-import { completionsOf } from "./completion.ts";
 import { followed } from "./progress.ts";
-import { listedPrompts, promptOf } from "./prompts.ts";
+import { completionsOf, listedPrompts, promptOf } from "./prompts.ts";
 import { callOf, resources, resourceTemplates } from "./resources.ts";
 import { inToolsets, isOpenTo, reasonOf, type ToolRow, toolRows } from "./tools.ts";
 

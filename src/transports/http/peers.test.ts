@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { addressGroup } from "./address.ts";
+import { addressGroup } from "./peers.ts";
 
 it("a client address is grouped in any notation: IPv4 by address, IPv6 by network", () => {
   expect(addressGroup("192.0.2.1")).toBe("192.0.2.1");
