@@ -101,7 +101,7 @@ describe.runIf(canMakeJournals())("journalctl as a reader of the journal", () =>
       expect(await messages("*")).toEqual([...loose, ...own, ...tenant, ...other]);
       expect(await messages("unknown")).toEqual([]);
       const bootsOf = async (namespace: string | undefined) =>
-        (await reader.journal.boots({ units: undefined, namespace }, never)).map(({ id }) => id);
+        (await reader.journal.boots({ units: undefined, namespace }, never)).boots.map(({ id }) => id);
       expect(await bootsOf(undefined)).toEqual([firstBoot]);
       expect(await bootsOf("tenant")).toEqual([secondBoot]);
       expect(await bootsOf("*")).toEqual([firstBoot, secondBoot]);

@@ -1,4 +1,6 @@
 import type { MessagePort } from "node:worker_threads";
+import type { UnreadFiles } from "#contract/log-entry.ts";
+import { unreadOf } from "#domain/logs/unread.ts";
 import type { ExportPart, ExportQuery, ListedEntries, LogFilters, LogQuery } from "#domain/ports/journal.ts";
 import { createCopies } from "./copies.ts";
 import type { CountAnswer, CountQuestion } from "./exploration.ts";
@@ -9,7 +11,7 @@ import { answerHistogram } from "./histogram.ts";
 import type { EntryList } from "./journal-file/entry-array.ts";
 import { answerList, type ListAnswer, type ListQuestion } from "./lists.ts";
 import { createOrdering, type Ordering } from "./ordering.ts";
-import { type Across, answer } from "./query.ts";
+import { type Across, answer, mayHave } from "./query.ts";
 import { createRegistry, type Fault, type RegistryOptions, type Root } from "./registry.ts";
 import { createRenderer } from "./render.ts";
 import { type Help, helpSearch, type SharedSearch } from "./shared-search.ts";
@@ -54,6 +56,11 @@ export interface Engine {
   readonly rememberedErrors: (since: number) => ReturnType<typeof errorsSince>;
   /** Searches files for another thread, which has asked for it. */
   readonly helpSearch: (search: SharedSearch, port: MessagePort) => void;
+  /**
+   * The files of which the last answer may lack entries.
+   * @param window of the answer, if it has one.
+   */
+  readonly unread: (listed: ListedEntries, window?: Pick<LogFilters, "since" | "until">) => UnreadFiles;
   /** The files that the last query left out, as only journalctl may know how to read them. */
   readonly foreign: () => readonly Source[];
   /** Whether the files of the last query hold an entry of one that it left out. */
@@ -87,9 +94,15 @@ export function createEngine(options: EngineOptions): Engine {
   const templates = createKnownTemplates(memoryOf);
   const learn = templatesFile === undefined ? () => true : createLearner(templatesFile, memoryOf);
   let sources: readonly Source[] = [];
+  const unread: Engine["unread"] = (listed, window) =>
+    unreadOf(
+      registry.unread((source) => window === undefined || mayHave(source, window)),
+      listed,
+    );
   /** Why there are no files among which the last ones were looked for. */
   const missing = ({ units, namespace }: ListedEntries): string | undefined => {
     if (sources.length > 0 || registry.foreign().length > 0) return undefined;
+    if (unread({ units, namespace }).length > 0) return undefined;
     if (registry.isEmpty()) return `there are no journal files in ${roots.map(({ path }) => path).join(" or ")}`;
     // Which namespaces there are is not told to who sees some units only.
     if (units !== undefined) return undefined;
@@ -103,7 +116,10 @@ export function createEngine(options: EngineOptions): Engine {
   return {
     query(query) {
       sources = registry.refresh(query.namespace);
-      return answer(sources, acrossFor(query), query, { render, missing: missing(query) });
+      return answer(sources, acrossFor(query), query, {
+        render,
+        lacks: () => ({ missing: missing(query), unread: unread(query, query) }),
+      });
     },
     list(question) {
       sources = registry.refresh(question.namespace);
@@ -128,7 +144,8 @@ export function createEngine(options: EngineOptions): Engine {
     export(query) {
       sources = registry.refresh(query.namespace);
       const foreign = registry.foreign();
-      if (foreign.length === 0) return answerExport(sources, acrossFor(query), query, exporter);
+      if (foreign.length === 0)
+        return { ...answerExport(sources, acrossFor(query), query, exporter), unread: unread(query, query) };
       requireFiles(query.position, [...sources, ...foreign]);
       return undefined;
     },
@@ -140,6 +157,7 @@ export function createEngine(options: EngineOptions): Engine {
       const expression = compileGrep(search.pattern);
       helpSearch(search, registry.refresh("*"), { searchFile: (source) => searchFile(source, expression), port });
     },
+    unread,
     foreign: registry.foreign,
     holds: (...entry) => acrossOf(sources).ordering.holds(...entry),
     release: registry.release,

@@ -3,6 +3,7 @@ import type {
   ContextQuery,
   FacetQuery,
   HistogramQuery,
+  Lacking,
   LogCounts,
   LogFacetCounts,
   LogQuery,
@@ -29,7 +30,7 @@ export type CountAnswer = FieldCountAnswer | { readonly what: "templates"; reado
 export type Exploration = CountQuestion | { readonly what: "context"; readonly query: ContextQuery };
 
 /** `json` is a LogContext; undefined where there is no such entry. */
-export type Explored = CountAnswer | { readonly what: "context"; readonly json: Uint8Array | undefined };
+export type Explored = (CountAnswer & Lacking) | { readonly what: "context"; readonly json: Uint8Array | undefined };
 
 /** Answers with what reads and counts entries. */
 export async function explore(
@@ -39,7 +40,7 @@ export async function explore(
     count,
   }: {
     readonly query: (query: LogQuery) => Promise<Uint8Array>;
-    readonly count: (question: CountQuestion) => Promise<CountAnswer>;
+    readonly count: (question: CountQuestion) => Promise<CountAnswer & Lacking>;
   },
 ): Promise<Explored> {
   if (question.what !== "context") return count(question);

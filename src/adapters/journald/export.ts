@@ -133,7 +133,7 @@ export function answerExport(
   across: Across,
   query: ExportQuery,
   exporter: Exporter,
-): ExportPart {
+): Omit<ExportPart, "unread"> {
   const { copies, ordering } = across;
   const { grep, position } = query;
   if (grep !== undefined) compileGrep(grep);

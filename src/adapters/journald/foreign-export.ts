@@ -1,5 +1,6 @@
 import { createJournalFormat, type JournalOutput } from "#adapters/journal-format/output.ts";
 import { wholeEntry } from "#adapters/journal-format/whole-entry.ts";
+import type { UnreadFiles } from "#contract/log-entry.ts";
 import type { LogList } from "#contract/logs.ts";
 import {
   anyEntries,
@@ -20,9 +21,11 @@ export async function exportForeign(
   {
     ask,
     filesFrom,
+    unread,
   }: {
     readonly ask: (query: LogQuery) => Promise<Uint8Array>;
     readonly filesFrom: (realtime: number) => readonly string[];
+    readonly unread: () => UnreadFiles;
   },
 ): Promise<ExportPart> {
   const { format, all, position, units, namespace, since, until, priority, identifier, grep, template } = query;
@@ -55,5 +58,5 @@ export async function exportForeign(
     boot: query.boot === undefined ? undefined : last.boot_id,
     files: filesFrom(parseCursor(last.cursor)?.realtime ?? 0),
   };
-  return { bytes: Buffer.concat(parts), written, next };
+  return { bytes: Buffer.concat(parts), written, next, unread: unread() };
 }

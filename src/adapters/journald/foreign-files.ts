@@ -154,5 +154,5 @@ function mergeLists(left: LogList, right: LogList, query: LogQuery): LogList {
   const hasMore = merged.length > logs.length || left.next_cursor !== null || right.next_cursor !== null;
   const last = logs.at(-1)?.cursor ?? null;
   const next = order === "asc" ? (last ?? cursor ?? null) : hasMore ? last : null;
-  return { logs, total: left.total + right.total, next_cursor: next };
+  return { ...left, logs, total: left.total + right.total, next_cursor: next };
 }

@@ -11,6 +11,7 @@ import type {
   JournalExport,
   JournalLists,
   JournalMemory,
+  Lacking,
   LogFilters,
 } from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
@@ -99,25 +100,22 @@ function createFaultReport(onUnreadable: JournalOptions["onUnreadable"]): (fault
   };
 }
 
+type ListOf<W extends ListQuestion["what"]> = Extract<ListAnswer & Lacking, { readonly what: W }>;
+
 /** What the journal lists beside entries. */
-const listsBy = (list: (question: ListQuestion, signal: AbortSignal) => Promise<ListAnswer>): JournalLists => ({
-  async boots(listed, signal) {
-    const answer = await list({ what: "boots", ...listed }, signal);
-    return answer.what === "boots" ? answer.boots : [];
-  },
-  async fieldNames(listed, signal) {
-    const answer = await list({ what: "names", ...listed }, signal);
-    return answer.what === "names" ? answer.names : [];
-  },
-  async fieldValues(name, listed, signal) {
-    const answer = await list({ what: "values", name, ...listed }, signal);
-    return answer.what === "values" ? answer.values : { values: [], truncated: false };
-  },
-  async missing(listed, signal) {
-    const answer = await list({ what: "missing", ...listed }, signal);
-    return answer.what === "missing" ? answer.reason : undefined;
-  },
-});
+function listsBy(
+  list: <Q extends ListQuestion>(question: Q, signal: AbortSignal) => Promise<ListOf<Q["what"]>>,
+): JournalLists {
+  return {
+    boots: (listed, signal) => list({ what: "boots", ...listed } as const, signal),
+    fieldNames: (listed, signal) => list({ what: "names", ...listed } as const, signal),
+    async fieldValues(name, listed, signal) {
+      const { values, unread } = await list({ what: "values", name, ...listed } as const, signal);
+      return { ...values, unread };
+    },
+    missing: async (listed, signal) => (await list({ what: "missing", ...listed } as const, signal)).reason,
+  };
+}
 
 /** What is remembered of the journal. */
 const memoryBy = (queries: Pool, learning: Pool, nextId: () => number): JournalMemory => ({
@@ -132,6 +130,8 @@ const memoryBy = (queries: Pool, learning: Pool, nextId: () => number): JournalM
     return reply.found;
   },
 });
+
+const counted = <T>({ counts, unread }: { readonly counts: T } & Lacking): T & Lacking => ({ ...counts, unread });
 
 /** The journal of the host, read in threads of its own. They start with the first question. */
 export function createHostJournal({
@@ -174,10 +174,10 @@ export function createHostJournal({
     }
   };
 
-  const list = async (question: ListQuestion, signal: AbortSignal): Promise<ListAnswer> => {
+  const list = async <Q extends ListQuestion>(question: Q, signal: AbortSignal): Promise<ListOf<Q["what"]>> => {
     const reply = await queries.run({ id: nextId(), kind: "list", question }, signal);
     if (reply.kind !== "list") throw new Error(`the journal's thread answered ${reply.kind} to a list`);
-    return reply.answer;
+    return reply.answer as ListOf<Q["what"]>;
   };
 
   const poolFor = ({ grep: pattern, template }: Partial<Pick<LogFilters, "grep" | "template">>) =>
@@ -214,9 +214,9 @@ export function createHostJournal({
         return reply.part;
       },
       follow: following.follow,
-      histogram: async (query, signal) => (await explore({ what: "histogram", query } as const, signal)).counts,
-      facets: async (query, signal) => (await explore({ what: "facets", query } as const, signal)).counts,
-      templates: async (query, signal) => (await explore({ what: "templates", query } as const, signal)).counts,
+      histogram: async (query, signal) => counted(await explore({ what: "histogram", query } as const, signal)),
+      facets: async (query, signal) => counted(await explore({ what: "facets", query } as const, signal)),
+      templates: async (query, signal) => counted(await explore({ what: "templates", query } as const, signal)),
       ...memoryBy(queries, learning.pools.learning, nextId),
       async context(query, signal) {
         const { json } = await explore({ what: "context", query } as const, signal);

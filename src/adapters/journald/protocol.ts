@@ -1,5 +1,13 @@
 import type { MessagePort } from "node:worker_threads";
-import type { ExportPart, ExportQuery, Journal, LiveEntry, LogQuery, MessageSearch } from "#domain/ports/journal.ts";
+import type {
+  ExportPart,
+  ExportQuery,
+  Journal,
+  Lacking,
+  LiveEntry,
+  LogQuery,
+  MessageSearch,
+} from "#domain/ports/journal.ts";
 import type { Exploration, Explored } from "./exploration.ts";
 import type { UnpackGate } from "./journal-file/unpack-gate.ts";
 import type { ListAnswer, ListQuestion } from "./lists.ts";
@@ -60,7 +68,7 @@ export type ThreadReply =
   | { readonly kind: "ready" }
   | { readonly kind: "answer"; readonly id: number; readonly bytes: Uint8Array }
   | { readonly kind: "part"; readonly id: number; readonly part: ExportPart }
-  | { readonly kind: "list"; readonly id: number; readonly answer: ListAnswer }
+  | { readonly kind: "list"; readonly id: number; readonly answer: ListAnswer & Lacking }
   | { readonly kind: "explored"; readonly id: number; readonly answer: Explored }
   | { readonly kind: "positions"; readonly id: number; readonly found: readonly (readonly number[] | ThreadFailure)[] }
   | { readonly kind: "learned"; readonly id: number; readonly isDone: boolean }

@@ -8,6 +8,8 @@ const sources = Array.from(
   (_, index): SearchedFile => ({
     path: String(index),
     file: { inode: `1:${index}`, size: 1e9, header: { entries: 10 } },
+    damage: () => undefined,
+    noteDamage: (what) => expect.fail(what),
   }),
 );
 const all = sources.map(({ path }) => [Number(path)]);

@@ -6,6 +6,7 @@ import {
   type ExportPart,
   type ExportQuery,
   JournalUnavailable,
+  type Lacking,
   type LogQuery,
   LogQueryRefused,
   type MessageSearch,
@@ -140,7 +141,14 @@ async function answerQuery(query: LogQuery, signal: AbortSignal): Promise<Uint8A
 /** Where files are there that only journalctl reads, entries come from pages that have theirs. */
 async function answerExport(query: ExportQuery, signal: AbortSignal): Promise<ExportPart> {
   const ours = engine.export(query);
-  return ours ?? exportForeign(query, { ask: (page) => answerQuery(page, signal), filesFrom: engine.filesFrom });
+  return (
+    ours ??
+    exportForeign(query, {
+      ask: (page) => answerQuery(page, signal),
+      filesFrom: engine.filesFrom,
+      unread: () => engine.unread(query, query),
+    })
+  );
 }
 
 /** Files that only journalctl reads add their part where all entries count; what is of some units is not told by it. */
@@ -150,7 +158,14 @@ async function answerList(question: ListQuestion, signal: AbortSignal): Promise<
   return journalctl.list(question, signal);
 }
 
-async function answerCount(question: CountQuestion, signal: AbortSignal): Promise<CountAnswer> {
+async function answerCount(question: CountQuestion, signal: AbortSignal): Promise<CountAnswer & Lacking> {
+  const answer = await countEntries(question, signal);
+  const { query } = question;
+  const isCompared = "before" in query && query.before !== undefined;
+  return { ...answer, unread: engine.unread(query, isCompared ? undefined : query) };
+}
+
+async function countEntries(question: CountQuestion, signal: AbortSignal): Promise<CountAnswer> {
   const ours = engine.count(question);
   if (engine.foreign().length === 0) return ours;
   return countAll(question, signal, { engine, journalctl, onDamage });
@@ -224,7 +239,8 @@ async function serve(request: ThreadRequest): Promise<void> {
     case "list": {
       releaseSoon();
       const answer = await cancellable(request.id, (signal) => answerList(request.question, signal));
-      reply({ kind: "list", id: request.id, answer });
+      const unread = engine.unread(request.question);
+      reply({ kind: "list", id: request.id, answer: { ...answer, unread } });
       return;
     }
     case "explore": {
