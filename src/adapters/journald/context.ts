@@ -22,24 +22,24 @@ function nearest(logs: readonly LogEntry[], room: number): readonly string[] {
  * @param ask answers a query.
  * @returns the JSON of a LogContext; undefined where the entry is not there.
  */
-export async function answerContext(
+export function answerContext(
   { cursor, units, namespace, before, after, fields }: ContextQuery,
-  ask: (query: LogQuery) => Promise<LogList>,
-): Promise<Uint8Array | undefined> {
+  ask: (query: LogQuery) => LogList,
+): Uint8Array | undefined {
   const wanted = { ...anyEntries, units, namespace, fields };
   let unread: UnreadFiles = [];
-  const read = async (query: Pick<LogQuery, "limit"> & Partial<LogQuery>): Promise<readonly LogEntry[]> => {
+  const read = (query: Pick<LogQuery, "limit"> & Partial<LogQuery>): readonly LogEntry[] => {
     if (query.limit === 0) return [];
-    const answer = await ask({ ...wanted, ...query });
+    const answer = ask({ ...wanted, ...query });
     unread = answer.unread ?? unread;
     return answer.logs;
   };
-  const [entry] = await read({ limit: 1, entry: { cursor, offset: 0 } });
+  const [entry] = read({ limit: 1, entry: { cursor, offset: 0 } });
   if (entry === undefined) return undefined;
   const own = JSON.stringify(entry);
   const room = maxAnswerBytes - Buffer.byteLength(own);
-  const earlier = nearest(await read({ cursor: entry.cursor, order: "desc", limit: before }), room / 2);
-  const later = nearest(await read({ cursor: entry.cursor, order: "asc", limit: after }), room / 2);
+  const earlier = nearest(read({ cursor: entry.cursor, order: "desc", limit: before }), room / 2);
+  const later = nearest(read({ cursor: entry.cursor, order: "asc", limit: after }), room / 2);
   const texts = [...earlier.toReversed(), own, ...later];
   const rest = { index: earlier.length, ...namesUnread({ unread }) };
   return Buffer.from(`{"entries":[${texts.join(",")}],${JSON.stringify(rest).slice(1)}`);

@@ -42,7 +42,7 @@ import type { OfTemplate } from "./templates/known-templates.ts";
 export const maxAnswerBytes = 64 * 1024 * 1024;
 
 /** The query for the one entry that is asked for, in its microsecond. */
-export function narrowed(query: LogQuery): LogQuery {
+function narrowed(query: LogQuery): LogQuery {
   const moment = query.entry && parseCursor(query.entry.cursor)?.realtime;
   if (moment === undefined) return query;
   const [since, until] = [Math.max(query.since, moment), Math.min(query.until, moment)];
@@ -50,13 +50,13 @@ export function narrowed(query: LogQuery): LogQuery {
 }
 
 /** Whether an entry is the one that is asked for. */
-export function isAskedFor({ entry }: LogQuery): (location: Location) => boolean {
+function isAskedFor({ entry }: LogQuery): (location: Location) => boolean {
   const asked = entry && parseCursor(entry.cursor);
   return (location) => asked === undefined || isSameEntry(location, asked);
 }
 
 /** Whether a page has the first entries of what is asked for, oldest first. */
-export const beginsAtOldest = ({
+const beginsAtOldest = ({
   order,
   cursor,
   isFromOldest,

@@ -5,8 +5,8 @@ import type { UnreadFile } from "#domain/ports/journal.ts";
 import { errnoCode, isNotFound, isPermissionDenied, orElse } from "#kernel/errors.ts";
 import { type Budget, type BudgetLimits, createBudget } from "./budget.ts";
 import { createBlockPool } from "./journal-file/blocks.ts";
-import { isLittleEndian, NotAJournal } from "./journal-file/file.ts";
-import { fileState, readableFlags } from "./journal-file/layout.ts";
+import { NotAJournal } from "./journal-file/file.ts";
+import { fileState } from "./journal-file/layout.ts";
 import { openSource, type Source } from "./source.ts";
 
 export interface Root {
@@ -62,7 +62,7 @@ export interface Directories {
 }
 
 /** @param onDenied called for a directory that may not be listed, with the namespace of its files, if they are of one. */
-export function createDirectories(
+function createDirectories(
   roots: readonly Root[],
   onDenied: (path: string, namespace: string | undefined) => void,
 ): Directories {
@@ -152,8 +152,6 @@ export interface Registry {
    * @throws NoPermission
    */
   readonly refresh: (namespace: string | undefined) => readonly Source[];
-  /** The files, as of the last `refresh`, of which only journalctl may know how to read them. */
-  readonly foreign: () => readonly Source[];
   /**
    * The files, as of the last `refresh`, of which entries may be missing: those that cannot be opened, and those that have proved to be
    * damaged.
@@ -172,8 +170,6 @@ export interface RegistryOptions {
   readonly onGoing?: (sources: readonly Source[]) => void;
   /** Called before bytes of a file are read; what it throws ends the work for which they were wanted. */
   readonly beforeRead?: (() => void) | undefined;
-  /** Incompatible flags of files that are read here. */
-  readonly readable?: number | undefined;
   /** What other threads keep, where there are any. */
   readonly usage?: Usage | undefined;
 }
@@ -338,7 +334,7 @@ export function createRegistry(
   onDamage: (fault: Fault) => void,
   options: RegistryOptions = {},
 ): Registry {
-  const { beforeRead, readable = readableFlags, usage = { usage: new Int32Array(1), place: 0 } } = options;
+  const { beforeRead, usage = { usage: new Int32Array(1), place: 0 } } = options;
   const unopened: OpenFiles["unopened"] = new Map();
   const directories = createDirectories(roots, (path, namespace) => {
     const reason = "no permission to list it";
@@ -349,7 +345,6 @@ export function createRegistry(
   const pool = createBlockPool(maxBlocks, beforeRead, budget);
   const sources: OpenFiles["sources"] = new Map();
   const files: OpenFiles = { directories, pool, budget, onDamage, options, sources, unopened, deletedAt: new Map() };
-  let foreign: readonly Source[] = [];
   return {
     refresh(wanted) {
       dropDeleted(files);
@@ -357,12 +352,8 @@ export function createRegistry(
       const all = withoutCopies(files).filter(({ namespace }) => isInNamespace(wanted, namespace));
       if (all.length === 0 && directories.hasDenied(wanted))
         throw new NoPermission("the journal files are not readable");
-      const isReadable = ({ file }: Source): boolean =>
-        isLittleEndian && (file.header.incompatibleFlags & ~readable) === 0;
-      foreign = all.filter((source) => !isReadable(source));
-      return foreign.length === 0 ? all : all.filter(isReadable);
+      return all;
     },
-    foreign: () => foreign,
     unread(isWanted = () => true) {
       const isDamaged = (source: Source): boolean => source.damage() !== undefined;
       const damaged = [...sources.values()].some(isDamaged) ? withoutCopies(files).filter(isDamaged) : [];

@@ -38,6 +38,20 @@ it("a shared search uses the results of its helper, and searches the remaining f
   expect(together(undefined)).toEqual({ results: all, searched: "012345" });
 });
 
+it("a shared search learns what its helper finds wrong with a file", () => {
+  const noted: string[] = [];
+  const own = sources.map((source) => ({
+    ...source,
+    noteDamage: (what: string) => void noted.push(`${source.path}: ${what}`),
+  }));
+  const damaged = sources.map((source) => ({
+    ...source,
+    damage: () => (source.path === "2" ? "object of a wrong size" : undefined),
+  }));
+  const { results } = together({ ask: (search, port) => helpSearch(search, damaged, { searchFile, port }) }, own);
+  expect([results, noted]).toEqual([all, ["2: object of a wrong size"]]);
+});
+
 it("a shared search searches files that its helper lacks, has in an older state, or fails at", () => {
   const older = sources
     .slice(2)
