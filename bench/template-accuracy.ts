@@ -85,8 +85,7 @@ export function templateAccuracy(output: string): Accuracy {
 function compare(folder: string, lines: readonly Line[]): Accuracy {
   const engine = createEngine({ roots: [{ path: folder }] });
   const asked: TemplateQuery = { ...everything, limit: 1000, before: undefined, status: undefined };
-  const { counts } = engine.count({ what: "templates", query: asked });
-  const templates = "templates" in counts ? counts.templates : [];
+  const { templates } = engine.ask({ what: "templates", query: asked });
   /** By the cursors, which have the position of the entry in the file. */
   const found = new Map<number, string>();
   for (const { id } of templates) {

@@ -5,7 +5,7 @@ import { builtInFixes, type FixPorts } from "#domain/health/fixes-registry.ts";
 import { builtInChecks, type CheckPorts } from "#domain/health/registry.ts";
 
 /** Those of a host with apt, which has all of them. Nothing is read here, and no check is run. */
-const onPaper = { packages: { name: "apt" } } as unknown as CheckPorts & FixPorts;
+const onPaper = { packages: { name: "apt" }, security: {} } as unknown as CheckPorts & FixPorts;
 const checks = builtInChecks(onPaper);
 const fixes = new Map(builtInFixes(onPaper).map((fix) => [fix.id, fix]));
 

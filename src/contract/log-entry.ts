@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { NullableInteger, optional, Timestamp } from "./schema.ts";
+import { MayLack, NullableInteger, optional, Timestamp } from "./schema.ts";
 
 /** syslog severities by name; the index is the number. */
 export const priorityNames = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"] as const;
@@ -61,3 +61,28 @@ export const LogEntry = Type.Object({
   }),
 });
 export type LogEntry = Static<typeof LogEntry>;
+
+/** At most so many files are named in an answer. */
+export const maxUnreadFiles = 16;
+
+/** Files of the journal that could not be read. */
+export const UnreadFiles = Type.Array(
+  Type.Object({
+    file: Type.String({
+      description:
+        "Path of the file, or of a directory that cannot be listed; its name alone if the entries are limited to units.",
+    }),
+    reason: Type.String({ description: "Why it cannot be read." }),
+  }),
+  {
+    maxItems: maxUnreadFiles,
+    description: `Journal files that cannot be read, or not completely: the answer lacks their entries, and does not count them. Absent if there are none. Of more than ${maxUnreadFiles}, the last item tells how many more there are.`,
+  },
+);
+export type UnreadFiles = Static<typeof UnreadFiles>;
+
+/** Header of an answer that has no place for {@link UnreadFiles}: their JSON, in ASCII. */
+export const unreadHeader = "X-Unread-Files";
+
+/** Of answers that are read from the files of the journal. */
+export const MayLackEntries = { ...MayLack, ...optional({ unread: UnreadFiles }) };

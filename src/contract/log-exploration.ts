@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from "typebox";
-import { LogEntry, templateIdPattern } from "./log-entry.ts";
-import { Choice, MayLack, NullableInteger, NullableString, optional, Timestamp } from "./schema.ts";
+import { LogEntry, MayLackEntries, templateIdPattern, UnreadFiles } from "./log-entry.ts";
+import { Choice, NullableInteger, NullableString, optional, Timestamp } from "./schema.ts";
 
 const Count = Type.Integer({ minimum: 0 });
 
@@ -27,7 +27,7 @@ export const LogHistogram = Type.Object({
     },
   ),
   total: Type.Integer({ minimum: 0, description: "Number of entries in all buckets." }),
-  ...MayLack,
+  ...MayLackEntries,
 });
 export type LogHistogram = Static<typeof LogHistogram>;
 
@@ -69,7 +69,7 @@ export const LogFacets = Type.Object({
     },
   ),
   total: Type.Integer({ minimum: 0, description: "Number of matching entries." }),
-  ...MayLack,
+  ...MayLackEntries,
 });
 export type LogFacets = Static<typeof LogFacets>;
 
@@ -129,12 +129,13 @@ export const LogTemplates = Type.Object({
       "With `compare`: the time that separates the two windows; absent if they are two boots or have bounds of their own.",
     ),
   }),
-  ...MayLack,
+  ...MayLackEntries,
 });
 export type LogTemplates = Static<typeof LogTemplates>;
 
 export const LogContext = Type.Object({
   entries: Type.Array(LogEntry, { description: "Oldest first." }),
   index: Type.Integer({ minimum: 0, description: "Index of the entry with the cursor, from 0." }),
+  ...optional({ unread: UnreadFiles }),
 });
 export type LogContext = Static<typeof LogContext>;

@@ -8,7 +8,7 @@ import {
   logTemplateLimit,
   maxLogUnits,
 } from "./limits.ts";
-import { JournalValue, LogEntry, namespacePattern, templateIdPattern } from "./log-entry.ts";
+import { JournalValue, LogEntry, MayLackEntries, namespacePattern, templateIdPattern } from "./log-entry.ts";
 import {
   LogContext,
   LogFacets,
@@ -37,7 +37,7 @@ export const LogList = Type.Object({
   next_cursor: NullableString(
     "Pass it as `cursor` to continue in the same order: later entries with `asc`, earlier ones with `desc`. Null if there is no entry to continue from.",
   ),
-  ...MayLack,
+  ...MayLackEntries,
 });
 export type LogList = Static<typeof LogList>;
 
@@ -54,14 +54,14 @@ export const LogBootList = Type.Object({
     { description: "Oldest first." },
   ),
   ...ListShape,
-  ...MayLack,
+  ...MayLackEntries,
 });
 export type LogBootList = Static<typeof LogBootList>;
 
 export const LogFieldNames = Type.Object({
   names: Type.Array(Type.String(), { description: "In alphabetic order." }),
   ...ListShape,
-  ...MayLack,
+  ...MayLackEntries,
 });
 export type LogFieldNames = Static<typeof LogFieldNames>;
 
@@ -74,7 +74,7 @@ export const LogFieldValues = Type.Object({
     description: "Whether there are more: an answer has at most 100 000 values and 16 MiB.",
   }),
   ...ListShape,
-  ...MayLack,
+  ...MayLackEntries,
 });
 export type LogFieldValues = Static<typeof LogFieldValues>;
 
@@ -320,7 +320,7 @@ export const logs = {
     tag: "System",
     summary: "Export all journal entries of a window",
     description:
-      "All matching entries, oldest first, without a limit: those that the journal has when the export starts. If the export fails, the connection is cut, because a regular end means that the answer is complete. To continue, send the request again with the `cursor` of the last entry that arrived: `__CURSOR` in `journal` and `json`; in `text` it is in the last line of a complete answer. If there is no such journal, the answer is `UNAVAILABLE`, and `details.reason` says why. A key that is narrowed to units gets only their entries. An entry must match all filters. A key can have at most 2 exports at a time.",
+      "All matching entries, oldest first, without a limit: those that the journal has when the export starts. If the export fails, the connection is cut, because a regular end means that the answer is complete. If journal files cannot be read, the header `X-Unread-Files` names them as `unread` does in other answers, and a regular end means that nothing else is missing; if that turns out only during the export, the connection is cut. To continue, send the request again with the `cursor` of the last entry that arrived: `__CURSOR` in `journal` and `json`; in `text` it is in the last line of a complete answer. If there is no such journal, the answer is `UNAVAILABLE`, and `details.reason` says why. A key that is narrowed to units gets only their entries. An entry must match all filters. A key can have at most 2 exports at a time.",
     scope: "logs:read",
     narrows: "answer",
     effect: "read",

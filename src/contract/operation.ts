@@ -207,10 +207,17 @@ export class EventStream {
 export class ByteStream {
   readonly mediaType: string;
   readonly parts: AsyncIterable<Uint8Array>;
+  /** Further headers of the answer, asked for once the first part is there. */
+  readonly headers: () => Readonly<Record<string, string>>;
 
-  constructor(mediaType: string, parts: AsyncIterable<Uint8Array>) {
+  constructor(
+    mediaType: string,
+    parts: AsyncIterable<Uint8Array>,
+    headers: () => Readonly<Record<string, string>> = () => ({}),
+  ) {
     this.mediaType = mediaType;
     this.parts = parts;
+    this.headers = headers;
   }
 }
 

@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { CliTime } from "#cli/index.ts";
+import type { LogList } from "#contract/logs.ts";
 import { fakeListed, fakeLogged } from "../fakes/package-catalog.ts";
 import { printed, refusal } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
@@ -232,6 +236,32 @@ describe("steward logs", () => {
       ["--around", first?.cursor ?? ""],
     ])
       expect(JSON.parse((await steward(["logs", ...argv, "--json"])).out)).toBeTypeOf("object");
+  });
+
+  it("names on standard error the files that could not be read", async () => {
+    const file = { path: "/j/a.journal", name: "a.journal", namespace: "", reason: "it is damaged" };
+    service.journal.unread = [file, { ...file, path: "/j/\u001b[2Jb.journal" }];
+    const named = /^not read: \/j\/a\.journal: it is damaged\nnot read: \/j\/ \[2Jb\.journal: it is damaged\n/m;
+    const [{ cursor = "" } = {}] = (JSON.parse((await steward("logs --json")).out) as LogList).logs;
+    const exported = join(mkdtempSync(join(tmpdir(), "steward-unread-")), "exported");
+    for (const options of [
+      ...[
+        "",
+        "-n all",
+        "--histogram",
+        "--facets unit",
+        "--templates",
+        "--list-boots",
+        "-F MESSAGE",
+        "-n all -o export",
+      ],
+      ...[`--around ${cursor}`, `-g memory --export ${exported}`],
+    ]) {
+      const { code, out, err } = await steward(`logs -S 2020-01-01 ${options}`.split(" ").filter(Boolean));
+      expect([options, code, err]).toEqual([options, 0, expect.stringMatching(named)]);
+      expect(out).not.toContain("not read");
+    }
+    rmSync(dirname(exported), { recursive: true });
   });
 
   it("prints bytes of entries as JSON and export format, with chosen fields", async () => {

@@ -52,7 +52,7 @@ function exportOfParts(part: Uint8Array, next: (at: number, isFirst: boolean) =>
     const hasMore = await next(state.asked, query.position === undefined);
     const cursor = cursors[0] ?? "";
     const position = { cursor, written: cursor, boot: query.boot, files: [] };
-    return { bytes: part, written: cursor, next: hasMore ? position : undefined };
+    return { bytes: part, written: cursor, next: hasMore ? position : undefined, unread: [] };
   };
   Object.assign(service.journal, { export: nextPart });
   return state;

@@ -3,16 +3,19 @@ import type { JournalField, LogEntry } from "#contract/log-entry.ts";
 import type { LogContext, LogFacet } from "#contract/log-exploration.ts";
 import type { LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
+import { notShown } from "#domain/common/page.ts";
 import { isInNamespace } from "#domain/logs/namespace.ts";
 import { byInterest, spansOf, statusOf } from "#domain/logs/templates/changes.ts";
 import { groupClasses } from "#domain/logs/templates/group.ts";
 import { createMasking } from "#domain/logs/templates/mask.ts";
 import { compileUnitPattern } from "#domain/logs/unit-pattern.ts";
+import { namesUnread, unreadOf } from "#domain/logs/unread.ts";
 import type {
   ExportFormat,
   Journal,
   JournalSize,
   JournalStorage,
+  Lacking,
   ListedEntries,
   LiveEntry,
   LogCounts,
@@ -21,6 +24,7 @@ import type {
   LogTemplateCounts,
   MessageClass,
   TemplateQuery,
+  UnreadFile,
 } from "#domain/ports/journal.ts";
 import { anyEntries, JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
 import { defined } from "#kernel/values.ts";
@@ -56,6 +60,8 @@ export interface FakeJournal extends Journal {
   readonly write: (entry: FakeEntry) => string;
   /** Why there is no journal; undefined: there is one. */
   absence: string | undefined;
+  /** Files that cannot be read. Followers hear of those that are there when they begin. */
+  unread: readonly UnreadFile[];
 }
 
 interface Stored extends LiveEntry {
@@ -224,6 +230,8 @@ export function createFakeJournal(
       .filter((each) => tests === undefined || each.units.some((unit) => tests.some((test) => test(unit))));
   };
 
+  const lacking = (listed: ListedEntries): Lacking => ({ unread: unreadOf(fake.unread, listed) });
+
   const fake: FakeJournal = {
     async size(signal) {
       await readable(anyEntries);
@@ -233,27 +241,29 @@ export function createFakeJournal(
     async boots(listed) {
       const found = await readable(listed);
       const ids = [...new Set(entries.map(({ entry }) => entry.boot_id))];
-      return ids.flatMap((bootId, at) => {
+      const boots = ids.flatMap((bootId, at) => {
         const times = found.flatMap(({ entry, time }) => (entry.boot_id === bootId ? [time] : []));
         if (times.length === 0) return [];
         return [{ index: at - ids.length + 1, id: bootId, first: Math.min(...times), last: Math.max(...times) }];
       });
+      return { boots, ...lacking(listed) };
     },
     async fieldNames(listed) {
       const found = await readable(listed);
-      return [...new Set(found.flatMap(({ fields }) => fields.map(({ name }) => name)))].sort();
+      const names = [...new Set(found.flatMap(({ fields }) => fields.map(({ name }) => name)))].sort();
+      return { names, ...lacking(listed) };
     },
     async fieldValues(name, listed) {
       const found = (await readable(listed)).flatMap(({ fields }) => fields.filter((each) => each.name === name));
       const values = new Map(found.map(({ text, base64 }) => [`${text} ${base64}`, defined({ text, base64 })]));
-      return { values: [...values.values()], truncated: false };
+      return { values: [...values.values()], truncated: false, ...lacking(listed) };
     },
     async histogram(query) {
       const found = await readableBy(query);
       const times = found.map(({ time }) => time);
       const since = query.isFitted.since ? Math.min(query.until, ...times) : query.since;
       const until = query.isFitted.until && times.length > 0 ? Math.max(...times) : query.until;
-      return fakeCounts(found, { since, until, most: query.buckets });
+      return { ...fakeCounts(found, { since, until, most: query.buckets }), ...lacking(query) };
     },
     async facets(query) {
       const found = await readableBy(query);
@@ -264,11 +274,11 @@ export function createFakeJournal(
         const values = [...counts].map(([value, count]) => ({ value, count })).sort((a, b) => b.count - a.count);
         return { field, values: values.slice(0, query.limit), distinct: counts.size };
       });
-      return { total: found.length, facets };
+      return { total: found.length, facets, ...lacking(query) };
     },
     async templates(query) {
       const before = query.before === undefined ? [] : await readableBy({ ...query, ...query.before });
-      return fakeTemplates(await readableBy(query), before, query);
+      return { ...fakeTemplates(await readableBy(query), before, query), ...lacking(query) };
     },
     learnTemplates: () => Promise.resolve(true),
     rememberedErrors: (since) =>
@@ -295,7 +305,7 @@ export function createFakeJournal(
       const around = found
         .slice(from, at + after + 1)
         .map((stored) => shown(stored, { ...anyEntries, limit: 1, fields: names }));
-      const context = { entries: around, index: at - from };
+      const context = { entries: around, index: at - from, ...namesUnread(lacking(listed)) };
       return new SerializedJson<LogContext>(new TextEncoder().encode(JSON.stringify(context)));
     },
     async export(query) {
@@ -310,13 +320,14 @@ export function createFakeJournal(
       const bytes = new TextEncoder().encode(first === undefined ? "" : exportText(first, format));
       const isLast = written === undefined || ahead.length <= 1;
       const next = isLast ? undefined : { cursor: written, written, boot: undefined, files: [] };
-      return { bytes, written, next };
+      return { bytes, written, next, ...lacking(query) };
     },
     canRotate: storage.canRotate,
     rotate: storage.rotate,
     vacuum: storage.vacuum,
     available: true,
     absence: undefined,
+    unread: [],
     refusal: undefined,
     hold: undefined,
     queries,
@@ -326,11 +337,12 @@ export function createFakeJournal(
       queries.push(query);
       if (!fake.available) throw new JournalUnavailable("permission denied");
       if (fake.refusal !== undefined) throw new LogQueryRefused(fake.refusal.field, fake.refusal.issue);
-      const lack = fake.absence === undefined ? {} : { not_shown: [{ what: "entries", reason: fake.absence }] };
+      const lack = { ...notShown("entries", fake.absence), ...namesUnread(lacking(query)) };
       return new SerializedJson<LogList>(new TextEncoder().encode(JSON.stringify({ ...answer(query), ...lack })));
     },
-    async *follow({ cursor }, signal) {
+    async *follow({ cursor, onUnread }, signal) {
       if (!fake.available) throw new JournalUnavailable("permission denied");
+      if (fake.unread.length > 0) onUnread?.(fake.unread);
       let next = cursor === undefined ? entries.length : Math.floor(positionOf(cursor)) + 1;
       const ended = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
       while (!signal.aborted) {

@@ -33,14 +33,13 @@ function run({ folder, queries }: BoundedRun): void {
   for (const query of queries) {
     const { total, logs } = answerOf(engine, { ...everything, limit: 1000, ...query });
     const filters = { ...everything, ...query };
-    const facets = engine.count({ what: "facets", query: { ...filters, fields: logFacets, limit: 10 } });
-    if (facets.what !== "facets") throw new Error(`answered ${facets.what}`);
-    const counted = facets.counts.total;
-    const identifiers = facets.counts.facets.find(({ field }) => field === "identifier")?.distinct;
+    const { total: counted, facets } = engine.ask({
+      what: "facets",
+      query: { ...filters, fields: logFacets, limit: 10 },
+    });
+    const identifiers = facets.find(({ field }) => field === "identifier")?.distinct;
     const asked = { ...filters, limit: 1000, before: undefined, status: undefined };
-    const templates = engine.count({ what: "templates", query: asked });
-    if (templates.what !== "templates") throw new Error(`answered ${templates.what}`);
-    const ofTemplates = templates.counts.total;
+    const ofTemplates = engine.ask({ what: "templates", query: asked }).total;
     const { arrayBuffers: bufferBytes } = process.memoryUsage();
     const kept = { counted, identifiers, ofTemplates };
     const answer: BoundedAnswer = { total, listed: logs.length, ...kept, keptBytes: usage[0] ?? 0, bufferBytes };

@@ -321,11 +321,10 @@ export const corpora: readonly Corpus[] = [
 ];
 
 /** Which of several copies journalctl shows is its own affair, so these are compared but for that. */
-export const copiesCorpora: readonly (Corpus & { readonly isMixed: boolean })[] = [
+export const copiesCorpora: readonly Corpus[] = [
   {
     name: "entries that several files of other sequences hold too",
     soundClocks: true,
-    isMixed: false,
     write({ random, append, rotate }) {
       const entries = everyday(random, { bootId: firstBoot, realtime: start, monotonic: 1 }, 240);
       append("system.journal", entries.slice(0, 120));
@@ -340,9 +339,8 @@ export const copiesCorpora: readonly (Corpus & { readonly isMixed: boolean })[] 
     },
   },
   {
-    name: "entries that files hold of which only journalctl reads some",
+    name: "entries that files of several formats hold, some twice",
     soundClocks: true,
-    isMixed: true,
     write({ random, append, rotate, folder }) {
       const entries = everyday(random, { bootId: firstBoot, realtime: start, monotonic: 1 }, 240);
       const twice = entries.flatMap((each, at) => (at % 7 === 0 ? [each, each] : [each]));

@@ -59,6 +59,7 @@ export async function expectCounts(
   all: readonly KnownEntry[],
   asked: LogQuery,
   buckets: number,
+  { hasCopies = false } = {},
 ): Promise<void> {
   // Nothing is counted of a user alone.
   const query = { ...asked, uid: undefined };
@@ -69,5 +70,5 @@ export async function expectCounts(
   const { total, facets } = await journal.facets({ ...query, fields: logFacets, limit: 100_000 }, never);
   expect([query, total]).toEqual([query, found.length]);
   for (const facet of facets) expect([query, facet]).toEqual([query, facetOf(found, facet.field)]);
-  await expectTemplates(journal, all, query);
+  await expectTemplates(journal, all, query, hasCopies);
 }

@@ -1,5 +1,4 @@
 import { createHostJournal, type HostJournal } from "#adapters/journald/index.ts";
-import { readableFlags } from "#adapters/journald/journal-file/layout.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
 
@@ -20,12 +19,10 @@ export interface Reader {
   readonly dispose: () => void;
 }
 
-/** @param readable incompatible flags of files that are read natively; others are left to journalctl. */
-export function openJournal(path: string, readable = readableFlags): Reader {
+export function openJournal(path: string): Reader {
   const unreadable: string[] = [];
   const { journal, dispose } = createHostJournal({
     dir: path,
-    readable,
     limits: { threads: 1 },
     onUnreadable: (fault) => void unreadable.push(fault.path),
   });

@@ -1,12 +1,10 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { wholeEntry } from "#adapters/journal-format/whole-entry.ts";
-import { readableFlags } from "#adapters/journald/journal-file/layout.ts";
 import type { LogEntry } from "#contract/log-entry.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
 import type { Field } from "../journals/export-format.ts";
-import { incompatible } from "../journals/file-header.ts";
 import { everything } from "../journals/known.ts";
 import { createLiveFolder, entriesOfNow, type LiveFolder } from "../journals/live-folder.ts";
 import { canMakeJournals, runJournalctl } from "../journals/programs.ts";
@@ -30,8 +28,8 @@ describe.skipIf(!canMakeJournals())("the journal beyond usual bounds", () => {
     folder.remove();
   });
 
-  const open = (readable?: number) => {
-    const reader = openJournal(folder.path, readable);
+  const open = () => {
+    const reader = openJournal(folder.path);
     readers.push(reader);
     const ask = (query: Partial<LogQuery>): Promise<LogList> => reader.ask({ ...far, ...query });
     const whole = async ({ cursor }: LogEntry, units?: readonly string[]): Promise<string> => {
@@ -83,17 +81,6 @@ describe.skipIf(!canMakeJournals())("the journal beyond usual bounds", () => {
     }
   });
 
-  it("cuts and gives a long message that journalctl reads as one that is read natively", async () => {
-    write("before", longText(4_000_000), "after");
-    const [ours, theirs] = [open(), open(readableFlags & ~incompatible.zstd)];
-    const list = await ours.ask({});
-    expect(await theirs.ask({})).toEqual(list);
-    expect(await theirs.ask({ grep: "the end$" })).toEqual(await ours.ask({ grep: "the end$" }));
-    const [, cut] = list.logs;
-    if (cut === undefined) throw new Error("there is no entry");
-    expect((await theirs.whole(cut)) === longText(4_000_000)).toBe(true);
-  });
-
   it("has fewer entries in a page that would be too large, and pages on after them", async () => {
     write(...Array.from({ length: 70 }, (_, at) => `${at} ${longText(400_000)}`));
     const { ask } = open();
@@ -140,7 +127,6 @@ describe.skipIf(!canMakeJournals())("the journal beyond usual bounds", () => {
       expect(await whole(entry)).toBe(`line ${at}`);
       expect((await ask({ cursor: entry.cursor })).logs).toEqual(logs.slice(at + 1));
     }
-    expect(await open(readableFlags & ~incompatible.compact).ask({})).toEqual(await ask({}));
   });
 
   it("gives values that are too long for one answer in parts, of several in one entry too", async () => {

@@ -6,14 +6,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createJournalFormat, fieldsOf, type JournalOutput, journalOutputs } from "#adapters/journal-format/output.ts";
 import { valueBytes, wholeEntry } from "#adapters/journal-format/whole-entry.ts";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
-import { readableFlags } from "#adapters/journald/journal-file/layout.ts";
 import type { LogEntry } from "#contract/log-entry.ts";
 import type { LogContext } from "#contract/log-exploration.ts";
 import { compileExpression } from "#domain/logs/expression.ts";
 import { ExpressionUnsupported } from "#domain/logs/expression-tree.ts";
 import { type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
 import { collidingName } from "../journals/collisions.ts";
-import { firstDifference } from "../journals/compare.ts";
+import { firstDifference, oddName } from "../journals/compare.ts";
 import {
   type Corpus,
   copiesCorpora,
@@ -50,8 +49,6 @@ interface Case {
   readonly name: string;
   readonly corpus: Corpus;
   readonly kind: (typeof fileKinds)[number];
-  /** Incompatible flags of files that are read natively; others are left to journalctl. */
-  readonly readable: number;
 }
 
 const corpusNamed = (name: string): Corpus => {
@@ -60,47 +57,20 @@ const corpusNamed = (name: string): Corpus => {
   return corpus;
 };
 const [usual, regular = usual] = fileKinds;
-const native = (corpus: Corpus, kind: Case["kind"]): Case => ({
+const caseOf = (corpus: Corpus, kind: Case["kind"]): Case => ({
   name: `${corpus.name} (${kind.name})`,
   corpus,
   kind,
-  readable: readableFlags,
 });
 const kindsFor = ({ isForUnkeyed }: Corpus): readonly Case["kind"][] =>
   fileKinds.filter(({ keyedHash }) => isForUnkeyed !== true || !keyedHash);
-/** Files that are left to journalctl: all of them, and those with LZ4 and XZ. */
-const foreign = (corpus: Corpus, readable: number, which: string): Case => ({
-  name: `${corpus.name} (${which} by journalctl)`,
-  corpus,
-  kind: kindsFor(corpus)[0] ?? usual,
-  readable,
-});
-const withoutOlder = readableFlags & ~(incompatible.lz4 | incompatible.xz);
-
-const foreignCorpora = [
-  ...["every kind", "one boot", "system and user journals", "two machines", "the same entries", "odd files"],
-  ...[
-    "values and a field with",
-    "hostile values",
-    "small files",
-    "a directory without",
-    "a clock that jumps back between",
-  ],
-];
-
-/** Two corpora in `npm test`; in the project `long` all, in two kinds of file or more, and by journalctl. */
+/** Two corpora in `npm test`; in the project `long` all, in two kinds of file or more. */
 const cases = byBreadth(
-  [native(corpusNamed("every kind"), usual), native(corpusNamed("system and user journals"), regular)],
-  [
-    ...corpora.flatMap((corpus, at) => {
-      const kinds = kindsFor(corpus);
-      return (at === 0 ? kinds : kinds.slice(0, 2)).map((kind) => native(corpus, kind));
-    }),
-    ...["payloads packed", "hosts with systemd 257"].map((name) =>
-      foreign(corpusNamed(name), withoutOlder, "LZ4 and XZ"),
-    ),
-    ...foreignCorpora.map((name) => foreign(corpusNamed(name), 0, "all")),
-  ],
+  [caseOf(corpusNamed("every kind"), usual), caseOf(corpusNamed("system and user journals"), regular)],
+  corpora.flatMap((corpus, at) => {
+    const kinds = kindsFor(corpus);
+    return (at === 0 ? kinds : kinds.slice(0, 2)).map((kind) => caseOf(corpus, kind));
+  }),
 );
 
 /**
@@ -183,12 +153,8 @@ const canRun = canMakeJournals();
 const byName = <T extends { readonly name: string }>(all: readonly T[]) =>
   all.map((each) => [each.name, each] as const);
 
-describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s", (_, { corpus, kind, readable }) => {
-  const isNative = readable === readableFlags;
-  // Each query of what journalctl reads starts it once for each file.
-  const queryCount = isNative ? byBreadth(60, 100) : 30;
-  // Where clocks jump, journalctl loses entries of a window, and boots have no order that time gives.
-  const isTimeless = !isNative && !corpus.soundClocks;
+describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s", (_, { corpus, kind }) => {
+  const queryCount = byBreadth(60, 100);
   let journal: Known;
   let reader: Reader;
   let queries: fc.Arbitrary<LogQuery>;
@@ -199,10 +165,8 @@ describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s
 
   beforeAll(() => {
     journal = known(writeCorpus(corpus, kind));
-    reader = openJournal(journal.folder.path, readable);
-    queries = queriesOn(journal.all, otherCursors(corpus)).map((query) =>
-      isTimeless ? { ...query, ...always, boot: query.boot?.length === 32 ? query.boot : undefined } : query,
-    );
+    reader = openJournal(journal.folder.path);
+    queries = queriesOn(journal.all, otherCursors(corpus));
     const order = splitExport(journalctl("-o", "export")).map(cursorOf);
     isSameOrder = journal.all.every(({ entry }, at) => entry.cursor === order[at]);
   });
@@ -221,8 +185,9 @@ describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s
       const found = new Set(logs.map(({ cursor }) => cursor));
       expect([unit, entries.filter(({ cursor }) => !found.has(cursor))]).toEqual([unit, []]);
     }
-    const odd = /^(short|nothing|text|folder)\.journal$/;
-    expect(reader.unreadable.filter((path) => !odd.test(basename(path)))).toEqual([]);
+    const odd = readdirSync(journal.folder.path).filter((name) => oddName.test(name));
+    expect(answer.unread?.map(({ file }) => basename(file)).sort() ?? []).toEqual(odd.toSorted());
+    expect(new Set(reader.unreadable.map((path) => basename(path)))).toEqual(new Set(odd));
   });
 
   it("random queries answer what the entries say", async () => {
@@ -236,9 +201,8 @@ describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s
 
   it("histograms, facets and templates of random queries count what they find", async () => {
     const most = fc.constantFrom(1, 2, 7, 60, 1000);
-    // The histogram of a boot has the window of its entries.
     const property = fc.asyncProperty(queries, most, (query, buckets) =>
-      expectCounts(reader.journal, journal.all, isTimeless ? { ...query, boot: undefined } : query, buckets),
+      expectCounts(reader.journal, journal.all, query, buckets),
     );
     await fc.assert(property, { numRuns: Math.ceil(queryCount / 2) });
   });
@@ -289,11 +253,7 @@ describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s
       const byCursor = new Map(cursors.map((cursor, at) => [cursor, entries[at] ?? ""]));
       return logs.map(({ cursor }) => byCursor.get(cursor) ?? "");
     };
-    // What is read from the JSON of journalctl has its fields in another order: they have none.
-    const ofExport = (entries: readonly Buffer[]): readonly string[] =>
-      entries
-        .map((each) => each.toString("latin1"))
-        .map((each) => (isNative ? each : each.split("\n").sort().join("\n")));
+    const ofExport = (entries: readonly Buffer[]): readonly string[] => entries.map((each) => each.toString("latin1"));
     const theirs = splitExport(journalctl("-o", "export"));
     const cursors = theirs.map(cursorOf);
     expect(cursors.toSorted()).toEqual(logs.map(({ cursor }) => cursor).sort());
@@ -330,11 +290,12 @@ describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s
 
   it("boots, names of fields and their values are listed", async () => {
     const ids = [...new Set(journal.all.map(({ entry }) => entry.boot_id))];
-    const found = await reader.journal.boots({ units: undefined }, never);
+    const { boots: found } = await reader.journal.boots({ units: undefined }, never);
     expect(found.map(({ id }) => id).sort()).toEqual(ids.toSorted());
     expect(found.map(({ index }) => index)).toEqual(ids.map((_, at) => at - ids.length + 1));
-    if (!isTimeless) expect(found.map(({ id }) => id)).toEqual(ids);
-    expect(await reader.journal.fieldNames({ units: undefined }, never)).toEqual(linesOf(journalctl("-N")).toSorted());
+    expect(found.map(({ id }) => id)).toEqual(ids);
+    const { names: all } = await reader.journal.fieldNames({ units: undefined }, never);
+    expect(all).toEqual(linesOf(journalctl("-N")).toSorted());
     for (const name of ["PRIORITY", "_SYSTEMD_UNIT", "SYSLOG_IDENTIFIER", collidingName]) {
       const { values } = await reader.journal.fieldValues(name, { units: undefined }, never);
       // journalctl prints a value up to its first NUL.
@@ -345,12 +306,12 @@ describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s
     const units = ["a.service"];
     const { logs } = await reader.ask({ ...everything, units, fields: "all" });
     const names = new Set(logs.flatMap(({ fields = [] }) => fields.map((field) => field.name)));
-    expect(await reader.journal.fieldNames({ units }, never)).toEqual([...names].sort());
-    const listed = await reader.journal.boots({ units }, never);
+    expect((await reader.journal.fieldNames({ units }, never)).names).toEqual([...names].sort());
+    const { boots: listed } = await reader.journal.boots({ units }, never);
     expect(new Set(listed.map(({ id }) => id))).toEqual(new Set(logs.map((entry) => entry.boot_id)));
   });
 
-  it.runIf(isNative)("every output format writes what journalctl writes", async () => {
+  it("every output format writes what journalctl writes", async () => {
     const answers = new Map<string, readonly LogEntry[]>();
     const compare = async (output: JournalOutput, all: boolean, fields?: readonly string[]): Promise<void> => {
       const options = { all, fields };
@@ -380,7 +341,7 @@ describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s
     await compare("cat", false, ["OTHER"]);
   });
 
-  it.runIf(isNative)("an export that systemd-journal-remote has taken has the same entries", async () => {
+  it("an export that systemd-journal-remote has taken has the same entries", async () => {
     const entries = splitExport(await exported(reader, exportOf("journal")));
     if (entries.length === 0) return;
     using target = mkdtempDisposableSync(join(tmpdir(), "steward-imported-"));
@@ -404,19 +365,18 @@ describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s
 
 describe.skipIf(!canRun).each(byName(byBreadth([], copiesCorpora)))("the journal with copies: %s", (_, corpus) => {
   it("every entry is listed, counted and paged once", async () => {
-    const folder = writeCorpus(corpus, corpus.isMixed ? regular : usual, seed);
-    const reader = openJournal(folder.path, corpus.isMixed ? readableFlags & ~incompatible.compact : readableFlags);
+    const folder = writeCorpus(corpus, regular, seed);
+    const reader = openJournal(folder.path);
     try {
       const all = knownOfCopies(folder.path);
-      const questions = fc.tuple(queriesOn(all, []), fc.integer({ min: corpus.isMixed ? 20 : 1, max: 60 }));
+      const questions = fc.tuple(queriesOn(all, []), fc.integer({ min: 1, max: 60 }));
       const property = fc.asyncProperty(questions, async ([asked, limit]) => {
-        const boot = corpus.isMixed ? undefined : asked.boot;
-        const query: LogQuery = { ...asked, boot, cursor: undefined, order: "desc", limit: everything.limit };
+        const query: LogQuery = { ...asked, cursor: undefined, order: "desc", limit: everything.limit };
         const expected = cursorsOf(matchingEntries(all, query)).map(identityOf);
         const { logs, total } = await reader.ask(query);
         expect(logs.map(({ cursor }) => identityOf(cursor)).sort()).toEqual(expected.toSorted());
         expect(total).toBe(expected.length);
-        await expectCounts(reader.journal, all, query, limit);
+        await expectCounts(reader.journal, all, query, limit, { hasCopies: true });
         const listed = logs.map(({ cursor }) => cursor);
         expect(await paged(reader, { ...query, limit })).toEqual(listed);
         const oldest = listed.at(-1);
@@ -424,7 +384,7 @@ describe.skipIf(!canRun).each(byName(byBreadth([], copiesCorpora)))("the journal
         const after = await paged(reader, { ...query, order: "asc", limit }, oldest);
         expect([oldest, ...after]).toEqual(listed.toReversed());
       });
-      await fc.assert(property, { numRuns: corpus.isMixed ? 12 : 40 });
+      await fc.assert(property, { numRuns: 40 });
       expect(reader.unreadable).toEqual([]);
     } finally {
       reader.dispose();
@@ -515,14 +475,6 @@ describe.skipIf(!canRun)("the journal's cursors, directories and file formats", 
       setFlag(join(folder.path, "system.journal"), flag);
       expect([flag, firstDifference(answerOf(use(folder), everything), expected)]).toEqual([flag, undefined]);
     }
-  });
-
-  it("a file with an unknown flag is left to journalctl, never guessed at", () => {
-    const folder = write("every kind of entry in one file");
-    setFlag(join(folder.path, "system.journal"), 1 << 30);
-    const engine = use(folder);
-    expect(answerOf(engine, everything)).toEqual({ logs: [], total: 0, next_cursor: null });
-    expect(engine.foreign().map(({ path }) => path)).toEqual([join(folder.path, "system.journal")]);
   });
 });
 

@@ -71,9 +71,7 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
     );
   const templatesOf = (engine: Engine, units?: readonly string[]): readonly CountedTemplate[] => {
     const query = { ...everything, units, before: undefined, status: undefined };
-    const answer = engine.count({ what: "templates", query });
-    if (answer.what !== "templates") throw new Error(`answered ${answer.what}`);
-    return answer.counts.templates;
+    return engine.ask({ what: "templates", query }).templates;
   };
 
   it.each(floods)("are counted within 96 MiB of heap: %s", async (_, count, fieldsOf) => {
@@ -140,9 +138,10 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
     );
     const engine = createEngine({ roots: [{ path: folder }] });
     const compared = (query: Pick<TemplateQuery, "before"> & Partial<TemplateQuery>) => {
-      const answer = engine.count({ what: "templates", query: { ...everything, status: undefined, ...query } });
-      if (answer.what !== "templates") throw new Error(`answered ${answer.what}`);
-      const { total, templates } = answer.counts;
+      const { total, templates } = engine.ask({
+        what: "templates",
+        query: { ...everything, status: undefined, ...query },
+      });
       return [total, templates.map(({ text, before, count, status }) => [text, before, count, status])];
     };
     try {
@@ -266,19 +265,14 @@ describe.skipIf(!canMakeJournals())("templates that the host remembers", () => {
       templatesFile,
       onDamage: ({ path }) => void faults.push(path),
     });
-    const count = () => {
-      const answer = engine.count({
-        what: "templates",
-        query: { ...everything, before: undefined, status: undefined },
-      });
-      if (answer.what !== "templates") throw new Error(`answered ${answer.what}`);
-      return answer.counts;
-    };
+    const count = () =>
+      engine.ask({ what: "templates", query: { ...everything, before: undefined, status: undefined } });
+    const errorsSince = (since: number) => engine.ask({ what: "errors", query: { since } });
     const learn = (): void => {
       while (!engine.learn(0));
     };
     const totalOf = (template: string): number => decoded<LogList>(engine.query({ ...everything, template })).total;
-    return { [Symbol.dispose]: engine.dispose, engine, count, learn, totalOf };
+    return { [Symbol.dispose]: engine.dispose, errorsSince, count, learn, totalOf };
   };
 
   it("keep their ids as they become more general, over a restart, and after their entries are gone", () => {
@@ -299,9 +293,9 @@ describe.skipIf(!canMakeJournals())("templates that the host remembers", () => {
     expect([id, ...former].map(after.totalOf)).toEqual(Array(6).fill(6));
     expect(general?.firstError).toBe(start);
     const error = { id, unit: "gate.service", text: "login of <*> was refused", firstError: start };
-    expect(after.engine.rememberedErrors(start)).toMatchObject({ knownSince: start, errors: [error] });
+    expect(after.errorsSince(start)).toMatchObject({ knownSince: start, errors: [error] });
     // The sixth made no new error of them.
-    expect(after.engine.rememberedErrors(start + 1).errors).toEqual([]);
+    expect(after.errorsSince(start + 1).errors).toEqual([]);
 
     rmSync(journal);
     write([refused("grace"), refused("alice")], 60);

@@ -1,5 +1,6 @@
 import { closeSync, mkdirSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { LogList } from "#contract/logs.ts";
 import { canMakeJournals } from "../journals/programs.ts";
 import { parseMetrics } from "./support/metrics.ts";
 import { type RunningService, startService } from "./support/service.ts";
@@ -47,7 +48,8 @@ describe.skipIf(!canMakeJournals())("a damaged journal file", () => {
     for (let round = 0; round < 5; round += 1) {
       const reply = await get("/api/v1/system/logs", { "X-API-Key": service.adminKey });
       expect(reply.status).toBe(200);
-      const { logs } = (await reply.json()) as { logs: { message: string }[] };
+      const { logs, unread } = (await reply.json()) as LogList;
+      expect(unread).toEqual([{ file: damaged, reason: expect.stringMatching(/^it is damaged: /) as string }]);
       const messages = new Set(logs.map(({ message }) => message));
       for (let at = 0; at < 40; at += 1) expect(messages).toContain(`sound ${at}`);
       for (let at = 0; at < 20; at += 1) expect(messages).toContain(`damaged ${at}`);

@@ -37,12 +37,10 @@ export function killGroup(child: ChildProcess, onLeft: () => void): void {
     onLeft();
   }, endMs);
   child.once("close", () => clearTimeout(late));
-  if (child.pid !== undefined) killGroupOf(child.pid);
-}
-
-/** Kills the process group of this leader; one that has ended is passed over. */
-export function killGroupOf(pid: number): void {
+  if (child.pid === undefined) return;
   try {
-    process.kill(-pid, "SIGKILL");
-  } catch {}
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
 }

@@ -1,9 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { CommandFailed, environment, killGroup } from "./command.ts";
 
-export { killGroupOf } from "./command.ts";
-export { CommandExited, type ExecLines, execLines } from "./lines.ts";
-
 export interface CommandResult {
   readonly exitCode: number;
   readonly stdout: string;

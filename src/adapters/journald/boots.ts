@@ -4,7 +4,7 @@ import type { Source } from "./source.ts";
 
 const prefix = "_BOOT_ID=";
 
-export const isBootId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
+const isBootId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 
 /** Ids of all boots, in the order of their first entries. */
 export function bootsOf(sources: readonly Source[], { place }: Ordering): readonly string[] {
@@ -27,13 +27,13 @@ export function bootsOf(sources: readonly Source[], { place }: Ordering): readon
 }
 
 /** Whether a boot is told by its number, which counts the boots of all files. */
-export const isBootNumber = (text: string): boolean => /^[+-]?\d{1,9}$/.test(text);
+const isBootNumber = (text: string): boolean => /^[+-]?\d{1,9}$/.test(text);
 
 /**
  * The boot of a number: 0 the last one, -1 the one before it, 1 the first of all, as `journalctl -b` counts.
  * @param boots ids in the order of their first entries.
  */
-export const bootNumbered = (boots: readonly string[], number: number): string | undefined =>
+const bootNumbered = (boots: readonly string[], number: number): string | undefined =>
   boots[number > 0 ? number - 1 : boots.length - 1 + number];
 
 /** Ids of the boots that are meant: an id means itself, a number what {@link bootNumbered} says. */

@@ -89,7 +89,7 @@ type Values = (name: UnitField) => readonly string[];
  * unit, and crashes that root's systemd-coredump reports. What others claim does not count. `kernel` for the kernel's own
  * messages.
  */
-export function namedUnits(values: Values): readonly string[] {
+function namedUnits(values: Values): readonly string[] {
   const isRoot = values("_UID").includes("0");
   const isCoredump = isRoot && values("MESSAGE_ID").includes(coredumpMessageId);
   return [

@@ -1,5 +1,6 @@
-import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogEntry, UnreadFiles } from "#contract/log-entry.ts";
 import type { LogList } from "#contract/logs.ts";
+import { namesUnread } from "#domain/logs/unread.ts";
 import { anyEntries, type ContextQuery, type LogQuery } from "#domain/ports/journal.ts";
 import { maxAnswerBytes } from "./query.ts";
 
@@ -21,20 +22,25 @@ function nearest(logs: readonly LogEntry[], room: number): readonly string[] {
  * @param ask answers a query.
  * @returns the JSON of a LogContext; undefined where the entry is not there.
  */
-export async function answerContext(
+export function answerContext(
   { cursor, units, namespace, before, after, fields }: ContextQuery,
-  ask: (query: LogQuery) => Promise<LogList>,
-): Promise<Uint8Array | undefined> {
+  ask: (query: LogQuery) => LogList,
+): Uint8Array | undefined {
   const wanted = { ...anyEntries, units, namespace, fields };
-  const { logs } = await ask({ ...wanted, limit: 1, entry: { cursor, offset: 0 } });
-  const [entry] = logs;
+  let unread: UnreadFiles = [];
+  const read = (query: Pick<LogQuery, "limit"> & Partial<LogQuery>): readonly LogEntry[] => {
+    if (query.limit === 0) return [];
+    const answer = ask({ ...wanted, ...query });
+    unread = answer.unread ?? unread;
+    return answer.logs;
+  };
+  const [entry] = read({ limit: 1, entry: { cursor, offset: 0 } });
   if (entry === undefined) return undefined;
-  const beside = async (order: "asc" | "desc", limit: number): Promise<readonly LogEntry[]> =>
-    limit === 0 ? [] : (await ask({ ...wanted, cursor: entry.cursor, order, limit })).logs;
   const own = JSON.stringify(entry);
   const room = maxAnswerBytes - Buffer.byteLength(own);
-  const earlier = nearest(await beside("desc", before), room / 2);
-  const later = nearest(await beside("asc", after), room / 2);
+  const earlier = nearest(read({ cursor: entry.cursor, order: "desc", limit: before }), room / 2);
+  const later = nearest(read({ cursor: entry.cursor, order: "asc", limit: after }), room / 2);
   const texts = [...earlier.toReversed(), own, ...later];
-  return Buffer.from(`{"entries":[${texts.join(",")}],"index":${earlier.length}}`);
+  const rest = { index: earlier.length, ...namesUnread({ unread }) };
+  return Buffer.from(`{"entries":[${texts.join(",")}],${JSON.stringify(rest).slice(1)}`);
 }

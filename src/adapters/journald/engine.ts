@@ -1,15 +1,19 @@
 import type { MessagePort } from "node:worker_threads";
-import type { ExportPart, ExportQuery, ListedEntries, LogFilters, LogQuery } from "#domain/ports/journal.ts";
+import type { UnreadFiles } from "#contract/log-entry.ts";
+import type { LogList } from "#contract/logs.ts";
+import { unreadOf } from "#domain/logs/unread.ts";
+import type { ExportPart, ExportQuery, Lacking, ListedEntries, LogFilters, LogQuery } from "#domain/ports/journal.ts";
+import { answerContext } from "./context.ts";
 import { createCopies } from "./copies.ts";
-import type { CountAnswer, CountQuestion } from "./exploration.ts";
-import { answerExport, createExporter, requireFiles } from "./export.ts";
+import { answerExport, createExporter } from "./export.ts";
 import { answerFacets } from "./facets.ts";
 import { compileGrep, searchFile } from "./grep-postings.ts";
 import { answerHistogram } from "./histogram.ts";
 import type { EntryList } from "./journal-file/entry-array.ts";
-import { answerList, type ListAnswer, type ListQuestion } from "./lists.ts";
-import { createOrdering, type Ordering } from "./ordering.ts";
-import { type Across, answer } from "./query.ts";
+import { listBoots, listFieldNames, listValues } from "./lists.ts";
+import { createOrdering } from "./ordering.ts";
+import type { Answers, Ask } from "./protocol.ts";
+import { type Across, answer, mayHave } from "./query.ts";
 import { createRegistry, type Fault, type RegistryOptions, type Root } from "./registry.ts";
 import { createRenderer } from "./render.ts";
 import { type Help, helpSearch, type SharedSearch } from "./shared-search.ts";
@@ -24,40 +28,27 @@ export interface EngineOptions {
   readonly roots: readonly Root[];
   readonly onDamage?: (fault: Fault) => void;
   readonly beforeRead?: RegistryOptions["beforeRead"];
-  readonly readable?: RegistryOptions["readable"];
   readonly help?: Help | undefined;
   readonly usage?: RegistryOptions["usage"];
   /** Where templates are remembered; undefined: nowhere. */
   readonly templatesFile?: string | undefined;
 }
 
-/** The native reader: answers queries from the files, in this thread and at once. */
+/** Answers queries from the files, in this thread and at once. */
 export interface Engine {
   /**
    * @returns the JSON of a LogList.
    * @throws LogQueryRefused, NoPermission
    */
   readonly query: (query: LogQuery) => Uint8Array;
-  /** Lists boots, names of fields or their values. */
-  readonly list: (question: ListQuestion) => ListAnswer;
-  /** Counts entries. @throws as `query`. */
-  readonly count: (question: CountQuestion) => CountAnswer;
-  /**
-   * Writes a part of an export. @throws as `query`.
-   * @returns undefined where there are files that only journalctl may know how to read.
-   */
-  readonly export: (query: ExportQuery) => ExportPart | undefined;
-  /** Ids of the files, as of the last export, that may have entries from this time on, in microseconds. */
-  readonly filesFrom: (realtime: number) => readonly string[];
+  /** Counts and lists. @throws as `query`. */
+  readonly ask: Ask;
+  /** Writes a part of an export. @throws as `query`; JournalUnavailable where files with further entries were removed. */
+  readonly export: (query: ExportQuery) => ExportPart;
   /** Remembers templates for so long. @returns whether nothing is left to do. @throws as `query`. */
   readonly learn: (budgetMs: number) => boolean;
-  readonly rememberedErrors: (since: number) => ReturnType<typeof errorsSince>;
   /** Searches files for another thread, which has asked for it. */
   readonly helpSearch: (search: SharedSearch, port: MessagePort) => void;
-  /** The files that the last query left out, as only journalctl may know how to read them. */
-  readonly foreign: () => readonly Source[];
-  /** Whether the files of the last query hold an entry of one that it left out. */
-  readonly holds: Ordering["holds"];
   readonly release: () => void;
   readonly dispose: () => void;
 }
@@ -78,8 +69,8 @@ function createAcross(): (sources: readonly Source[]) => Across {
 }
 
 export function createEngine(options: EngineOptions): Engine {
-  const { roots, onDamage = () => {}, beforeRead, readable, help, usage, templatesFile } = options;
-  const registry = createRegistry(roots, onDamage, { beforeRead, readable, usage });
+  const { roots, onDamage = () => {}, beforeRead, help, usage, templatesFile } = options;
+  const registry = createRegistry(roots, onDamage, { beforeRead, usage });
   const render = createRenderer();
   const exporter = createExporter();
   const acrossOf = createAcross();
@@ -87,9 +78,15 @@ export function createEngine(options: EngineOptions): Engine {
   const templates = createKnownTemplates(memoryOf);
   const learn = templatesFile === undefined ? () => true : createLearner(templatesFile, memoryOf);
   let sources: readonly Source[] = [];
+  /** The files of which the last answer may lack entries. @param window of the answer, if it has one. */
+  const unread = (listed: ListedEntries, window?: Pick<LogFilters, "since" | "until">): UnreadFiles =>
+    unreadOf(
+      registry.unread((source) => window === undefined || mayHave(source, window)),
+      listed,
+    );
   /** Why there are no files among which the last ones were looked for. */
   const missing = ({ units, namespace }: ListedEntries): string | undefined => {
-    if (sources.length > 0 || registry.foreign().length > 0) return undefined;
+    if (sources.length > 0 || unread({ units, namespace }).length > 0) return undefined;
     if (registry.isEmpty()) return `there are no journal files in ${roots.map(({ path }) => path).join(" or ")}`;
     // Which namespaces there are is not told to who sees some units only.
     if (units !== undefined) return undefined;
@@ -100,48 +97,57 @@ export function createEngine(options: EngineOptions): Engine {
     help,
     ofTemplate: template === undefined ? undefined : findTemplate(templates.of(sources), template, units),
   });
+  /** Answers from the files that are there now. */
+  const answering =
+    <Q extends ListedEntries, T extends object>(
+      read: (query: Q) => T,
+      windowOf: (query: Q) => Pick<LogFilters, "since" | "until"> | undefined = () => undefined,
+    ) =>
+    (query: Q): T & Lacking => {
+      sources = registry.refresh(query.namespace);
+      return { ...read(query), unread: unread(query, windowOf(query)) };
+    };
+  const query: Engine["query"] = (asked) => {
+    sources = registry.refresh(asked.namespace);
+    const lacks = () => ({ missing: missing(asked), unread: unread(asked, asked) });
+    return answer(sources, acrossFor(asked), asked, { render, lacks });
+  };
+  const answers: Answers = {
+    histogram: answering(
+      (asked) => answerHistogram(sources, acrossFor(asked), asked),
+      (asked) => asked,
+    ),
+    facets: answering(
+      (asked) => answerFacets(sources, acrossFor(asked), asked),
+      (asked) => asked,
+    ),
+    templates: answering(
+      (asked) => answerTemplates(templates.of(sources), sources, acrossFor(asked), asked),
+      (asked) => (asked.before === undefined ? asked : undefined),
+    ),
+    context: (asked) =>
+      answerContext(asked, (page) => JSON.parse(Buffer.from(query(page)).toString("utf8")) as LogList),
+    boots: answering(({ units }) => ({ boots: listBoots(sources, acrossOf(sources).ordering, units) })),
+    names: answering(({ units }) => ({ names: listFieldNames(sources, units) })),
+    values: answering(({ name, units }) => listValues(sources, name, units)),
+    missing(listed) {
+      sources = registry.refresh(listed.namespace);
+      return missing(listed);
+    },
+    errors: ({ since }) => errorsSince(memoryOf(), since),
+  };
   return {
-    query(query) {
-      sources = registry.refresh(query.namespace);
-      return answer(sources, acrossFor(query), query, { render, missing: missing(query) });
-    },
-    list(question) {
-      sources = registry.refresh(question.namespace);
-      if (question.what === "missing") return { what: "missing", reason: missing(question) };
-      return answerList(sources, acrossOf(sources).ordering, question);
-    },
-    count(question) {
-      sources = registry.refresh(question.query.namespace);
-      const across = acrossFor(question.query);
-      switch (question.what) {
-        case "histogram":
-          return { what: question.what, counts: answerHistogram(sources, across, question.query) };
-        case "facets":
-          return { what: question.what, counts: answerFacets(sources, across, question.query) };
-        case "templates":
-          return {
-            what: question.what,
-            counts: answerTemplates(templates.of(sources), sources, across, question.query),
-          };
-      }
-    },
-    export(query) {
-      sources = registry.refresh(query.namespace);
-      const foreign = registry.foreign();
-      if (foreign.length === 0) return answerExport(sources, acrossFor(query), query, exporter);
-      requireFiles(query.position, [...sources, ...foreign]);
-      return undefined;
-    },
-    filesFrom: (realtime) =>
-      [...sources, ...registry.foreign()].flatMap(({ id, file }) => (file.header.tailRealtime >= realtime ? [id] : [])),
+    query,
+    ask: ({ what, query: asked }) => answers[what](asked),
+    export: answering(
+      (asked) => answerExport(sources, acrossFor(asked), asked, exporter),
+      (asked) => asked,
+    ),
     learn: (budgetMs) => learn(registry.refresh("*"), budgetMs),
-    rememberedErrors: (since) => errorsSince(memoryOf(), since),
     helpSearch(search, port) {
       const expression = compileGrep(search.pattern);
       helpSearch(search, registry.refresh("*"), { searchFile: (source) => searchFile(source, expression), port });
     },
-    foreign: registry.foreign,
-    holds: (...entry) => acrossOf(sources).ordering.holds(...entry),
     release: registry.release,
     dispose: registry.dispose,
   };

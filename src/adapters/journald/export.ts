@@ -58,7 +58,7 @@ export function createExporter(): Exporter {
 }
 
 /** @throws JournalUnavailable where entries that an export has not come to are gone with their files. */
-export function requireFiles(position: ExportQuery["position"], sources: readonly Source[]): void {
+function requireFiles(position: ExportQuery["position"], sources: readonly Source[]): void {
   const there = new Set(sources.map(({ id }) => id));
   if (position?.files.every((id) => there.has(id)) === false)
     throw new JournalUnavailable("journald has removed files before all of their entries were exported");
@@ -133,7 +133,7 @@ export function answerExport(
   across: Across,
   query: ExportQuery,
   exporter: Exporter,
-): ExportPart {
+): Omit<ExportPart, "unread"> {
   const { copies, ordering } = across;
   const { grep, position } = query;
   if (grep !== undefined) compileGrep(grep);

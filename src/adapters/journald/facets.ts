@@ -9,7 +9,7 @@ import type { Source } from "./source.ts";
 /** Of each field at most so many values are told apart. */
 const maxFacetValues = 100_000;
 /** Longer ones are left out. */
-export const maxFacetBytes = 1024;
+const maxFacetBytes = 1024;
 
 /** The fields of the journal whose values are taken as they are. */
 const fieldOf = {
@@ -65,7 +65,7 @@ function countFacet(counted: Counted, facet: LogFacet, add: (value: string, coun
 }
 
 /** Adds up what was counted of one facet, of at most so many values. */
-export function createFacet(field: LogFacet) {
+function createFacet(field: LogFacet) {
   const counts = new Map<string, number>();
   let isComplete = true;
   return {
@@ -82,24 +82,6 @@ export function createFacet(field: LogFacet) {
       return { field, values, distinct: isComplete ? counts.size : null };
     },
   };
-}
-
-/** A query for all values, from which the most frequent ones of several answers can be told. */
-export const withAllValues = (query: FacetQuery): FacetQuery => ({ ...query, limit: maxFacetValues });
-
-/** Adds up answers to {@link withAllValues}. */
-export function mergeFacets(answers: readonly LogFacetCounts[], { fields, limit }: FacetQuery): LogFacetCounts {
-  const facets = fields.map((field) => {
-    const sum = createFacet(field);
-    let isComplete = true;
-    for (const facet of answers.flatMap((answer) => answer.facets.filter((each) => each.field === field))) {
-      if (facet.distinct === null) isComplete = false;
-      for (const { value, count } of facet.values) sum.add(value, count);
-    }
-    const answer = sum.answer(limit);
-    return isComplete ? answer : { ...answer, distinct: null };
-  });
-  return { total: answers.reduce((sum, { total }) => sum + total, 0), facets };
 }
 
 /** Instead of the position of a field: what is counted is all entries. */

@@ -56,7 +56,7 @@ const isSubject = (kind: number, text: string): boolean =>
 const maxShownBytes = 8 * 1024 * 1024;
 
 /** The end of the part of a text that begins here; a character is not taken apart. */
-export function endOfPart(bytes: Buffer, begin: number, end: number): number {
+function endOfPart(bytes: Buffer, begin: number, end: number): number {
   let at = begin + maxShownBytes;
   if (at >= end) return end;
   for (let back = 0; back < 3 && ((bytes[at] ?? 0) & 0xc0) === 0x80; back += 1) at -= 1;

@@ -9,6 +9,8 @@ const now = (): { readonly realtime: number; readonly monotonic: number } => ({
   monotonic: Number(process.hrtime.bigint() / 1000n),
 });
 
+type OnUnread = NonNullable<Parameters<Journal["follow"]>[0]["onUnread"]>;
+
 interface Pull {
   readonly resolve: (entries: readonly LiveEntry[]) => void;
   readonly reject: (error: Error) => void;
@@ -20,7 +22,7 @@ export function createFollowThread(startThread: StartThread): {
 } {
   const pulls = new Map<number, Pull>();
   const failed = new Map<number, Error>();
-  const open = new Map<number, Thread>();
+  const open = new Map<number, { readonly thread: Thread; readonly onUnread: OnUnread | undefined }>();
   let thread: Thread | undefined;
   let linger: NodeJS.Timeout | undefined;
   let followers = 0;
@@ -43,12 +45,13 @@ export function createFollowThread(startThread: StartThread): {
     const started = startThread({
       onReply(reply) {
         if (reply.kind === "entries") take(reply.id)?.resolve(reply.entries);
+        else if (reply.kind === "unread") open.get(reply.id)?.onUnread?.(reply.files);
         else if (reply.kind === "failure") fail(reply.id, fromThreadFailure(reply.failure));
       },
       onEnd(reason) {
         if (thread === started) thread = undefined;
         for (const [id, its] of [...open]) {
-          if (its === started) fail(id, new JournalUnavailable(`the journal's thread ended: ${reason}`));
+          if (its.thread === started) fail(id, new JournalUnavailable(`the journal's thread ended: ${reason}`));
         }
       },
     });
@@ -87,14 +90,14 @@ export function createFollowThread(startThread: StartThread): {
     });
 
   return {
-    async *follow({ cursor }, signal) {
+    async *follow({ cursor, onUnread }, signal) {
       if (signal.aborted) return;
       followers += 1;
       const id = followers;
       // Before the thread is started, which takes longer than a client needs to write its first line.
       const asked = now();
       const current = start();
-      open.set(id, current);
+      open.set(id, { thread: current, onUnread });
       current.send({ id, kind: "follow", start: { cursor, ...asked } });
       try {
         while (!signal.aborted) {

@@ -1,65 +1,49 @@
 import { readBootId } from "#adapters/boot-id/index.ts";
-import { JournalUnavailable, type LiveEntry } from "#domain/ports/journal.ts";
+import type { LiveEntry, UnreadFile } from "#domain/ports/journal.ts";
 import { createFollower, type Follower } from "./follower.ts";
-import { fileState } from "./journal-file/layout.ts";
-import type { Journalctl } from "./journalctl.ts";
 import { parseCursor } from "./order.ts";
 import type { FollowStart } from "./protocol.ts";
 import type { Registry } from "./registry.ts";
-import type { Source } from "./source.ts";
 
 const lookMs = 10;
 const releaseMs = 1_000;
 
-/** Whether a file may hold entries that a stream wants: it is written, or not all of it is before where the stream begins. */
-const mayAdd =
-  (since: number | undefined) =>
-  ({ file: { header } }: Source): boolean =>
-    header.state !== fileState.archived || (since !== undefined && header.tailRealtime >= since);
-
-/** A follower that reads the files, or, where only journalctl can, its output. */
 interface Followed {
-  native: Follower | undefined;
-  viaJournalctl: AsyncIterator<readonly LiveEntry[]> | undefined;
-  readonly ended: AbortController;
+  readonly follower: Follower;
   isWaiting: boolean;
 }
 
 export interface FollowersPorts {
   readonly registry: Registry;
-  readonly journalctl: Pick<Journalctl, "follow">;
   readonly onEntries: (id: number, entries: readonly LiveEntry[]) => void;
+  readonly onUnread: (id: number, files: readonly UnreadFile[]) => void;
   readonly onFailure: (id: number, error: unknown) => void;
 }
 
 export interface Followers {
   readonly open: (id: number, start: FollowStart) => void;
-  readonly pull: (id: number) => Promise<void>;
+  readonly pull: (id: number) => void;
   readonly end: (id: number) => void;
   readonly passCopies: Follower["passCopies"];
+  /** Has the files that cannot be read told anew: something is wrong with one. */
+  readonly noteDamage: () => void;
 }
 
-export function createFollowers({ registry, journalctl, onEntries, onFailure }: FollowersPorts): Followers {
+export function createFollowers({ registry, onEntries, onUnread, onFailure }: FollowersPorts): Followers {
   const followers = new Map<number, Followed>();
   const bootId = readBootId();
+  let unread: readonly UnreadFile[] = [];
+  let isDamaged = false;
   let timer: NodeJS.Timeout | undefined;
   let releaseTimer: NodeJS.Timeout | undefined;
 
-  const begin = (followed: Followed, { cursor, realtime, monotonic }: FollowStart): void => {
+  const begin = ({ cursor, realtime, monotonic }: FollowStart): Follower => {
     const after = cursor === undefined ? undefined : parseCursor(cursor);
     registry.refresh("*");
-    if (registry.foreign().some(mayAdd(after?.realtime))) {
-      followed.viaJournalctl = journalctl.follow({ cursor }, followed.ended.signal)[Symbol.asyncIterator]();
-    } else {
-      followed.native = createFollower(
-        registry,
-        after === undefined ? { moment: { realtime, monotonic, bootId } } : { after },
-      );
-    }
+    return createFollower(registry, after === undefined ? { moment: { realtime, monotonic, bootId } } : { after });
   };
 
   const drop = (id: number): void => {
-    followers.get(id)?.ended.abort();
     followers.delete(id);
     if (followers.size > 0) return;
     clearTimeout(timer);
@@ -67,6 +51,7 @@ export function createFollowers({ registry, journalctl, onEntries, onFailure }: 
     clearInterval(releaseTimer);
     releaseTimer = undefined;
     registry.dispose();
+    unread = [];
   };
 
   const fail = (id: number, error: unknown): void => {
@@ -74,12 +59,20 @@ export function createFollowers({ registry, journalctl, onEntries, onFailure }: 
     onFailure(id, error);
   };
 
-  const look = (id: number, followed: Followed): boolean => {
+  /** Names files that cannot be read: all of them to a newcomer, and to the others when they have changed. */
+  const nameUnread = (newcomer?: number): void => {
+    if (newcomer === undefined && !isDamaged) return;
+    isDamaged = false;
+    const files = registry.unread();
+    const isKnown = JSON.stringify(files) === JSON.stringify(unread);
+    unread = files;
+    for (const id of followers.keys()) if (id === newcomer ? files.length > 0 : !isKnown) onUnread(id, files);
+  };
+
+  /** @returns whether it waits no longer. */
+  const look = (id: number, { follower }: Followed): boolean => {
     try {
-      const entries = followed.native?.next() ?? [];
-      if (entries.length === 0 && registry.foreign().some(mayAdd(undefined))) {
-        throw new JournalUnavailable("a journal file is of a kind that only journalctl reads");
-      }
+      const entries = follower.next();
       if (entries.length === 0) return false;
       onEntries(id, entries);
     } catch (error) {
@@ -93,6 +86,7 @@ export function createFollowers({ registry, journalctl, onEntries, onFailure }: 
     for (const [id, followed] of [...followers]) {
       if (followed.isWaiting && look(id, followed)) followed.isWaiting = false;
     }
+    nameUnread();
     lookSoon();
   };
 
@@ -104,39 +98,27 @@ export function createFollowers({ registry, journalctl, onEntries, onFailure }: 
 
   return {
     open(id, start) {
-      const followed: Followed = {
-        native: undefined,
-        viaJournalctl: undefined,
-        ended: new AbortController(),
-        isWaiting: false,
-      };
-      followers.set(id, followed);
       // Those that nobody pulls from do not look, and hold deleted files all the same.
       releaseTimer ??= setInterval(registry.release, releaseMs);
       try {
-        begin(followed, start);
+        followers.set(id, { follower: begin(start), isWaiting: false });
+        nameUnread(id);
       } catch (error) {
         fail(id, error);
       }
     },
-    async pull(id) {
+    pull(id) {
       const followed = followers.get(id);
-      if (followed === undefined) return;
-      if (followed.viaJournalctl === undefined) {
-        if (look(id, followed)) return;
-        followed.isWaiting = true;
-        return lookSoon();
-      }
-      try {
-        const { value, done } = await followed.viaJournalctl.next();
-        if (done !== true) onEntries(id, value);
-      } catch (error) {
-        if (followers.has(id)) fail(id, error);
-      }
+      if (followed === undefined || look(id, followed)) return;
+      followed.isWaiting = true;
+      lookSoon();
     },
     end: drop,
+    noteDamage() {
+      isDamaged = true;
+    },
     passCopies(sources) {
-      for (const { native } of followers.values()) native?.passCopies(sources);
+      for (const { follower } of followers.values()) follower.passCopies(sources);
     },
   };
 }

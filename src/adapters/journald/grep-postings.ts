@@ -120,7 +120,10 @@ export function grepping<Selected extends object>(
     const again = (): Postings => fittingIn(run, expression, () => search(run.source));
     return select({ source: run.source, postings: fitting(run, offsets, expression), again });
   };
-  const searched = candidates.flatMap((run) => (isSparse(run) ? [] : [{ run, file: run.source.file }]));
+  const searched = candidates.flatMap((run) => {
+    const { file, damage, noteDamage } = run.source;
+    return isSparse(run) ? [] : [{ run, file, damage, noteDamage }];
+  });
   const inAll = {
     pattern,
     searchFile: ({ run }: { readonly run: Run }) => search(run.source),

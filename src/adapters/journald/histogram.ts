@@ -43,14 +43,10 @@ export function divide(since: number, until: number, most: number): Division {
 export type Tally = ReadonlyMap<number, readonly number[]>;
 
 /** Entries in a tally before any is counted. */
-export const emptyRow = (): number[] => [0, 0, 0, 0, 0, 0, 0, 0, 0];
+const emptyRow = (): number[] => [0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /** The answer, with the buckets that nothing was counted in. */
-export function toCounts(
-  { since, until }: Pick<HistogramQuery, "since" | "until">,
-  by: Division,
-  tally: Tally,
-): LogCounts {
+function toCounts({ since, until }: Pick<HistogramQuery, "since" | "until">, by: Division, tally: Tally): LogCounts {
   const { seconds, first, last } = by;
   const numbers = since > until ? [] : Array.from({ length: last - first + 1 }, (_, index) => first + index);
   return {
@@ -88,19 +84,6 @@ function countInBuckets(
   }
 }
 
-/** Adds up answers for one window. */
-export function mergeCounts(answers: readonly [LogCounts, ...LogCounts[]]): LogCounts {
-  const [first] = answers;
-  const buckets = first.buckets.map(({ at }, index) => {
-    const same = answers.flatMap((answer) => answer.buckets[index] ?? []);
-    const [total = 0, ...priorities] = emptyRow().map((_, column) =>
-      same.reduce((sum, row) => sum + (column === 0 ? row.total : (row.priorities[column - 1] ?? 0)), 0),
-    );
-    return { at, total, priorities };
-  });
-  return { ...first, buckets };
-}
-
 /** The window that is meant: of a boot from its first to its last entry, of the units that are asked for. */
 function fitted(
   sources: readonly Source[],
@@ -118,7 +101,7 @@ function fitted(
 }
 
 /** @param moments of entries of the boot, the first and the last among them. */
-export function fitTo(query: HistogramQuery, moments: readonly number[]): HistogramQuery {
+function fitTo(query: HistogramQuery, moments: readonly number[]): HistogramQuery {
   const { isFitted, since, until } = query;
   const last = moments.length === 0 ? until : Math.min(until, Math.max(...moments));
   // Where there is nothing, the window is its end.

@@ -15,9 +15,7 @@ import type {
 } from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { toError } from "#kernel/errors.ts";
-import type { Exploration, Explored } from "./exploration.ts";
 import { createFollowThread } from "./follow-thread.ts";
-import type { ListAnswer, ListQuestion } from "./lists.ts";
 import {
   type CrewLimits,
   createPools,
@@ -26,14 +24,13 @@ import {
   type Pool,
   type PoolLimits,
 } from "./pool.ts";
+import type { AnswerTo, Question } from "./protocol.ts";
 import type { Fault, Root } from "./registry.ts";
 
 export interface JournalOptions {
   readonly dir: string | undefined;
   readonly onUnreadable: (fault: Fault & { readonly isFirst: boolean }) => void;
   readonly limits?: Partial<PoolLimits>;
-  /** Incompatible flags of files that are read natively, fewer than can be: others are left to journalctl. */
-  readonly readable?: number;
   /** Where templates are remembered; undefined: nowhere. */
   readonly templatesFile?: string | undefined;
 }
@@ -99,48 +96,8 @@ function createFaultReport(onUnreadable: JournalOptions["onUnreadable"]): (fault
   };
 }
 
-/** What the journal lists beside entries. */
-const listsBy = (list: (question: ListQuestion, signal: AbortSignal) => Promise<ListAnswer>): JournalLists => ({
-  async boots(listed, signal) {
-    const answer = await list({ what: "boots", ...listed }, signal);
-    return answer.what === "boots" ? answer.boots : [];
-  },
-  async fieldNames(listed, signal) {
-    const answer = await list({ what: "names", ...listed }, signal);
-    return answer.what === "names" ? answer.names : [];
-  },
-  async fieldValues(name, listed, signal) {
-    const answer = await list({ what: "values", name, ...listed }, signal);
-    return answer.what === "values" ? answer.values : { values: [], truncated: false };
-  },
-  async missing(listed, signal) {
-    const answer = await list({ what: "missing", ...listed }, signal);
-    return answer.what === "missing" ? answer.reason : undefined;
-  },
-});
-
-/** What is remembered of the journal. */
-const memoryBy = (queries: Pool, learning: Pool, nextId: () => number): JournalMemory => ({
-  async learnTemplates(signal) {
-    const reply = await learning.run({ id: nextId(), kind: "learn", budgetMs: learningMs }, signal);
-    if (reply.kind !== "learned") throw new Error(`the journal's thread answered ${reply.kind} to learning`);
-    return reply.isDone;
-  },
-  async rememberedErrors(since, signal) {
-    const reply = await queries.run({ id: nextId(), kind: "errors", since }, signal);
-    if (reply.kind !== "errors") throw new Error(`the journal's thread answered ${reply.kind} to a request`);
-    return reply.found;
-  },
-});
-
 /** The journal of the host, read in threads of its own. They start with the first question. */
-export function createHostJournal({
-  dir,
-  onUnreadable,
-  limits = {},
-  readable,
-  templatesFile,
-}: JournalOptions): HostJournal {
+export function createHostJournal({ dir, onUnreadable, limits = {}, templatesFile }: JournalOptions): HostJournal {
   const tellOnce = createFaultReport(onUnreadable);
   let requests = 0;
   const nextId = (): number => {
@@ -148,7 +105,7 @@ export function createHostJournal({
     return requests;
   };
   const never = new AbortController().signal;
-  const setup = { roots: rootsOf(dir), directory: dir, readable, templatesFile };
+  const setup = { roots: rootsOf(dir), templatesFile };
   const startThread = createThreadStarter(setup, tellOnce, ({ search, port }, signal) => {
     // The search ends without help, too.
     pools.searches.runAside({ id: nextId(), kind: "help", search, port }, signal).catch(() => port.close());
@@ -174,29 +131,17 @@ export function createHostJournal({
     }
   };
 
-  const list = async (question: ListQuestion, signal: AbortSignal): Promise<ListAnswer> => {
-    const reply = await queries.run({ id: nextId(), kind: "list", question }, signal);
-    if (reply.kind !== "list") throw new Error(`the journal's thread answered ${reply.kind} to a list`);
-    return reply.answer;
-  };
-
   const poolFor = ({ grep: pattern, template }: Partial<Pick<LogFilters, "grep" | "template">>) =>
     template !== undefined ? apart.pools.templates : pattern === undefined ? queries : searches;
 
-  const explore = async <Q extends Exploration>(
-    question: Q,
+  const ask = async <W extends Question["what"]>(
+    question: Question<W>,
     signal: AbortSignal,
-  ): Promise<Extract<Explored, { what: Q["what"] }>> => {
-    const job = { id: nextId(), kind: "explore", question } as const;
-    const pool =
-      question.what === "templates"
-        ? apart.pools.templates
-        : question.what === "context"
-          ? queries
-          : poolFor(question.query);
-    const reply = await pool.run(job, signal);
-    if (reply.kind !== "explored") throw new Error(`the journal's thread answered ${reply.kind} to a request`);
-    return reply.answer as Extract<Explored, { what: Q["what"] }>;
+    pool: Pool = queries,
+  ): Promise<AnswerTo<W>> => {
+    const reply = await pool.run({ id: nextId(), kind: "ask", question: question as Question }, signal);
+    if (reply.kind !== "answered") throw new Error(`the journal's thread answered ${reply.kind} to a question`);
+    return reply.answer as AnswerTo<W>;
   };
 
   return {
@@ -214,15 +159,24 @@ export function createHostJournal({
         return reply.part;
       },
       follow: following.follow,
-      histogram: async (query, signal) => (await explore({ what: "histogram", query } as const, signal)).counts,
-      facets: async (query, signal) => (await explore({ what: "facets", query } as const, signal)).counts,
-      templates: async (query, signal) => (await explore({ what: "templates", query } as const, signal)).counts,
-      ...memoryBy(queries, learning.pools.learning, nextId),
+      histogram: (query, signal) => ask({ what: "histogram", query }, signal, poolFor(query)),
+      facets: (query, signal) => ask({ what: "facets", query }, signal, poolFor(query)),
+      templates: (query, signal) => ask({ what: "templates", query }, signal, apart.pools.templates),
       async context(query, signal) {
-        const { json } = await explore({ what: "context", query } as const, signal);
+        const json = await ask({ what: "context", query }, signal);
         return json && new SerializedJson<LogContext>(json);
       },
-      ...listsBy(list),
+      boots: (query, signal) => ask({ what: "boots", query }, signal),
+      fieldNames: (query, signal) => ask({ what: "names", query }, signal),
+      fieldValues: (name, listed, signal) => ask({ what: "values", query: { ...listed, name } }, signal),
+      missing: (query, signal) => ask({ what: "missing", query }, signal),
+      async learnTemplates(signal) {
+        const job = { id: nextId(), kind: "learn", budgetMs: learningMs } as const;
+        const reply = await learning.pools.learning.run(job, signal);
+        if (reply.kind !== "learned") throw new Error(`the journal's thread answered ${reply.kind} to learning`);
+        return reply.isDone;
+      },
+      rememberedErrors: (since, signal) => ask({ what: "errors", query: { since } }, signal),
     },
     grep: {
       matching: searchAll,

@@ -1,5 +1,5 @@
 import type { LogFieldValues } from "#contract/logs.ts";
-import type { JournalBoot, ListedEntries, LogQuery } from "#domain/ports/journal.ts";
+import type { JournalBoot, LogQuery } from "#domain/ports/journal.ts";
 import { bootsOf } from "./boots.ts";
 import { fieldNamesOf } from "./journal-file/data.ts";
 import { matching } from "./match.ts";
@@ -7,19 +7,6 @@ import type { Ordering } from "./ordering.ts";
 import { countOf, intersection, offsetAt, type Postings, toOffsets } from "./postings.ts";
 import { asValue, isFieldName, nameOf } from "./raw-fields.ts";
 import type { Source } from "./source.ts";
-
-/** What is asked of the journal beside its entries. */
-export type ListQuestion = FileQuestion | (ListedEntries & { readonly what: "missing" });
-
-/** What the files of the journal answer. */
-export type FileQuestion = ListedEntries &
-  ({ readonly what: "boots" } | { readonly what: "names" } | { readonly what: "values"; readonly name: string });
-
-export type ListAnswer =
-  | { readonly what: "boots"; readonly boots: readonly JournalBoot[] }
-  | { readonly what: "names"; readonly names: readonly string[] }
-  | { readonly what: "values"; readonly values: LogFieldValues }
-  | { readonly what: "missing"; readonly reason: string | undefined };
 
 const maxValues = 100_000;
 const maxValueBytes = 16 * 1024 * 1024;
@@ -55,7 +42,11 @@ export function momentsOf(source: Source, postings: Postings): readonly [first: 
   return undefined;
 }
 
-function listBoots(sources: readonly Source[], ordering: Ordering, units: LogQuery["units"]): readonly JournalBoot[] {
+export function listBoots(
+  sources: readonly Source[],
+  ordering: Ordering,
+  units: LogQuery["units"],
+): readonly JournalBoot[] {
   const ids = bootsOf(sources, ordering);
   return ids.flatMap((id, position): readonly JournalBoot[] => {
     const found = sources.flatMap((source): readonly number[] => {
@@ -82,7 +73,8 @@ function* itemsOf(source: Source, postings: Postings): Generator<number> {
   }
 }
 
-function fieldNamesIn(sources: readonly Source[], units: LogQuery["units"]): readonly string[] {
+/** Names of fields, from the indexes of the files; where units are named, from their entries. */
+export function listFieldNames(sources: readonly Source[], units: LogQuery["units"]): readonly string[] {
   const names = new Set<string>();
   for (const source of sources) {
     const wanted = ofUnits(source, units);
@@ -98,11 +90,13 @@ function fieldNamesIn(sources: readonly Source[], units: LogQuery["units"]): rea
   return [...names].filter(isFieldName).sort();
 }
 
+type ListedValues = Pick<LogFieldValues, "values" | "truncated">;
+
 /** Values, each once, as many as an answer has room for. */
-export function createValueList(): {
+function createValueList(): {
   /** @returns whether there is room for more. */
   readonly add: (bytes: Buffer, start?: number, end?: number) => boolean;
-  readonly list: () => LogFieldValues;
+  readonly list: () => ListedValues;
 } {
   const seen = new Set<string>();
   const values: LogFieldValues["values"] = [];
@@ -123,7 +117,8 @@ export function createValueList(): {
   };
 }
 
-function listValues(sources: readonly Source[], name: string, units: LogQuery["units"]): LogFieldValues {
+/** Values of a field, from where {@link listFieldNames} has names. */
+export function listValues(sources: readonly Source[], name: string, units: LogQuery["units"]): ListedValues {
   const values = createValueList();
   for (const source of sources) {
     const wanted = ofUnits(source, units);
@@ -135,17 +130,4 @@ function listValues(sources: readonly Source[], name: string, units: LogQuery["u
     }
   }
   return values.list();
-}
-
-/** Answers from the indexes of the files; where units are named, from their entries. */
-export function answerList(sources: readonly Source[], ordering: Ordering, question: FileQuestion): ListAnswer {
-  const { what, units } = question;
-  switch (what) {
-    case "boots":
-      return { what, boots: listBoots(sources, ordering, units) };
-    case "names":
-      return { what, names: fieldNamesIn(sources, units) };
-    case "values":
-      return { what, values: listValues(sources, question.name, units) };
-  }
 }

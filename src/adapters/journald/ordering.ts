@@ -12,11 +12,6 @@ export interface Ordering {
   readonly locate: (location: Location) => Place;
   readonly twin: (source: Source, offset: number, other: Source) => number | undefined;
   readonly find: (source: Source, location: Location) => number | undefined;
-  /**
-   * Whether one of the files holds an entry of a file that is not read here.
-   * @param before those of the same moment that precede it there: of several that are alike each has its own copy.
-   */
-  readonly holds: (foreign: Source, location: Location, before: readonly Location[]) => boolean;
 }
 
 /** What comes after a moment to which the clock was set back lies between that microsecond and the next. */
@@ -150,13 +145,6 @@ export function createOrdering(sources: readonly Source[]): Ordering {
     readPlace,
     find,
     twin,
-    holds: (foreign, location, before) =>
-      sources.some((source) => {
-        if (!mayCopy(foreign, source)) return false;
-        const isSame = samenessOf(foreign, source);
-        const alike = before.filter((other) => isSame(other, location)).length;
-        return [...sameIn(source, location, isSame)].length > alike;
-      }),
     locate(location) {
       const holder = holderOf(location);
       const places = sources.flatMap((source) => {

@@ -21,13 +21,15 @@ const givenUp = (id: number) =>
   ({ kind: "failure", id, failure: { kind: "unavailable", message: "nobody waits" } }) as const;
 const never = new AbortController().signal;
 
+type Asked = Pick<ThreadRequest, "id"> & { readonly kind: ThreadRequest["kind"] | "cancel" };
+
 /** Pools whose threads do nothing by themselves, and write down what they are asked. */
 function start({ idleMs = 60_000, keptThreads = 0, ...limits }: Partial<PoolLimits & CrewLimits> = {}) {
-  const threads: { readonly events: ThreadEvents; readonly asked: ThreadRequest[]; isEnded: boolean }[] = [];
+  const threads: { readonly events: ThreadEvents; readonly asked: Asked[]; isEnded: boolean }[] = [];
   const ofPool = { isForSearches: false, threads: 1, waiting: 8, jobMs: 60_000, ...limits };
   const { pools, dispose } = createPools(
     (events) => {
-      const thread = { events, asked: [] as ThreadRequest[], isEnded: false };
+      const thread = { events, asked: [] as Asked[], isEnded: false };
       threads.push(thread);
       return {
         send: (request) => void thread.asked.push(request),

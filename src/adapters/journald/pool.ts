@@ -1,5 +1,4 @@
 import { Worker } from "node:worker_threads";
-import { killGroupOf } from "#adapters/exec/index.ts";
 import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { closeGates, createUnpackGate, endOutsideUnpacking, type UnpackGate } from "./journal-file/unpack-gate.ts";
@@ -37,8 +36,6 @@ export interface ThreadEvents {
 
 export type StartThread = (events: ThreadEvents) => Thread;
 
-/** More programs than a thread has at a time: one of its job, and one of each of its followers. */
-const maxPrograms = 256;
 /** More threads than there are. */
 const maxThreads = 32;
 const usage = new Int32Array(new SharedArrayBuffer(maxThreads * Int32Array.BYTES_PER_ELEMENT));
@@ -69,9 +66,8 @@ export function createThreadStarter(
     const place = Math.max(0, places.indexOf(false));
     places[place] = true;
     const cancelled = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-    const programs = new Int32Array(new SharedArrayBuffer(maxPrograms * Int32Array.BYTES_PER_ELEMENT));
     const unpackGate = createUnpackGate();
-    const memory: ThreadMemory = { cancelled, programs, unpackGate, usage: { usage, place } };
+    const memory: ThreadMemory = { cancelled, unpackGate, usage: { usage, place } };
     watchGate(unpackGate);
     const worker = new Worker(new URL("./thread.ts", import.meta.url), {
       workerData: { ...workerData, ...memory } satisfies ThreadSetup & ThreadMemory,
@@ -95,8 +91,6 @@ export function createThreadStarter(
       reason = errorMessage(error);
     });
     worker.once("exit", () => {
-      // Its children outlive a thread that is ended, and a damaged file keeps journalctl busy for ever.
-      for (const pid of programs) if (pid !== 0) killGroupOf(pid);
       places[place] = false;
       openGates.delete(unpackGate);
       Atomics.store(usage, place, 0);
@@ -106,23 +100,14 @@ export function createThreadStarter(
     worker.unref();
     return {
       send: (request) => worker.postMessage(request, request.kind === "help" ? [request.port] : []),
-      cancel(id) {
-        Atomics.store(cancelled, 0, id);
-        worker.postMessage({ id, kind: "cancel" } satisfies ThreadRequest);
-      },
+      cancel: (id) => void Atomics.store(cancelled, 0, id),
       end: () => endOutsideUnpacking(unpackGate, () => void worker.terminate()),
     };
   };
 }
 
-type Job = Extract<
-  ThreadRequest,
-  { kind: "query" | "export" | "list" | "explore" | "grep" | "learn" | "errors" | "help" }
->;
-type JobReply = Extract<
-  ThreadReply,
-  { kind: "answer" | "part" | "list" | "explored" | "positions" | "learned" | "errors" | "helped" }
->;
+type Job = Extract<ThreadRequest, { kind: "query" | "export" | "ask" | "grep" | "learn" | "help" }>;
+type JobReply = Extract<ThreadReply, { kind: "answer" | "part" | "answered" | "positions" | "learned" | "helped" }>;
 
 interface Waiting {
   readonly pool: PoolState;
@@ -245,7 +230,7 @@ function openLane(crew: Crew): Lane {
     onReply(reply) {
       const done = settle(crew, lane);
       if (reply.kind === "failure") done?.reject(fromThreadFailure(reply.failure));
-      else if (reply.kind !== "entries") done?.resolve(reply);
+      else if (reply.kind !== "entries" && reply.kind !== "unread") done?.resolve(reply);
       dispatchAll(crew);
     },
     onEnd(reason) {

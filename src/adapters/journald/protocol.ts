@@ -1,17 +1,52 @@
 import type { MessagePort } from "node:worker_threads";
-import type { ExportPart, ExportQuery, Journal, LiveEntry, LogQuery, MessageSearch } from "#domain/ports/journal.ts";
-import type { Exploration, Explored } from "./exploration.ts";
+import type {
+  ContextQuery,
+  ExportPart,
+  ExportQuery,
+  FacetQuery,
+  HistogramQuery,
+  Journal,
+  ListedEntries,
+  LiveEntry,
+  LogQuery,
+  MessageSearch,
+  TemplateQuery,
+  UnreadFile,
+} from "#domain/ports/journal.ts";
 import type { UnpackGate } from "./journal-file/unpack-gate.ts";
-import type { ListAnswer, ListQuestion } from "./lists.ts";
 import type { Fault, Root } from "./registry.ts";
 import type { SharedSearch } from "./shared-search.ts";
 
+/** What is asked of the journal beside entries, and what it answers. */
+interface Questions {
+  readonly histogram: readonly [query: HistogramQuery, answer: Awaited<ReturnType<Journal["histogram"]>>];
+  readonly facets: readonly [query: FacetQuery, answer: Awaited<ReturnType<Journal["facets"]>>];
+  readonly templates: readonly [query: TemplateQuery, answer: Awaited<ReturnType<Journal["templates"]>>];
+  /** The JSON of a LogContext; undefined where there is no such entry. */
+  readonly context: readonly [query: ContextQuery, answer: Uint8Array | undefined];
+  readonly boots: readonly [query: ListedEntries, answer: Awaited<ReturnType<Journal["boots"]>>];
+  readonly names: readonly [query: ListedEntries, answer: Awaited<ReturnType<Journal["fieldNames"]>>];
+  readonly values: readonly [
+    query: ListedEntries & { readonly name: string },
+    answer: Awaited<ReturnType<Journal["fieldValues"]>>,
+  ];
+  readonly missing: readonly [query: ListedEntries, answer: string | undefined];
+  readonly errors: readonly [
+    query: { readonly since: number },
+    answer: Awaited<ReturnType<Journal["rememberedErrors"]>>,
+  ];
+}
+
+type What = keyof Questions;
+export type Question<W extends What = What> = {
+  readonly [K in W]: { readonly what: K; readonly query: Questions[K][0] };
+}[W];
+export type AnswerTo<W extends What = What> = Questions[W][1];
+export type Ask = <W extends What>(question: Question<W>) => AnswerTo<W>;
+export type Answers = { readonly [W in What]: (query: Questions[W][0]) => AnswerTo<W> };
+
 export interface ThreadSetup {
   readonly roots: readonly Root[];
-  /** What `journalctl` is told to read where the native reader cannot; undefined: its own choice. */
-  readonly directory: string | undefined;
-  /** Incompatible flags of files that are read natively; undefined: all that can be. */
-  readonly readable: number | undefined;
   /** Where templates are remembered; undefined: nowhere. */
   readonly templatesFile: string | undefined;
 }
@@ -20,8 +55,6 @@ export interface ThreadSetup {
 export interface ThreadMemory {
   /** Id of the request that nobody waits for any more: the thread sees it while it reads, where no message reaches it. */
   readonly cancelled: Int32Array<SharedArrayBuffer>;
-  /** Programs that the thread has started, 0 for none: they are ended with it. */
-  readonly programs: Int32Array<SharedArrayBuffer>;
   /** Of what the thread unpacks: it must not be ended meanwhile. */
   readonly unpackGate: UnpackGate;
   /** What each thread keeps, and the place of this one there. */
@@ -39,16 +72,13 @@ export interface FollowStart {
 export type ThreadRequest =
   | { readonly id: number; readonly kind: "query"; readonly query: LogQuery }
   | { readonly id: number; readonly kind: "export"; readonly query: ExportQuery }
-  | { readonly id: number; readonly kind: "list"; readonly question: ListQuestion }
-  | { readonly id: number; readonly kind: "explore"; readonly question: Exploration }
+  | { readonly id: number; readonly kind: "ask"; readonly question: Question }
   | { readonly id: number; readonly kind: "grep"; readonly searches: readonly MessageSearch[] }
   | { readonly id: number; readonly kind: "learn"; readonly budgetMs: number }
-  | { readonly id: number; readonly kind: "errors"; readonly since: number }
   | { readonly id: number; readonly kind: "help"; readonly search: SharedSearch; readonly port: MessagePort }
   | { readonly id: number; readonly kind: "follow"; readonly start: FollowStart }
   | { readonly id: number; readonly kind: "pull" }
-  | { readonly id: number; readonly kind: "end" }
-  | { readonly id: number; readonly kind: "cancel" };
+  | { readonly id: number; readonly kind: "end" };
 
 export type ThreadFailure =
   | { readonly kind: "refused"; readonly field: string; readonly issue: string }
@@ -60,13 +90,12 @@ export type ThreadReply =
   | { readonly kind: "ready" }
   | { readonly kind: "answer"; readonly id: number; readonly bytes: Uint8Array }
   | { readonly kind: "part"; readonly id: number; readonly part: ExportPart }
-  | { readonly kind: "list"; readonly id: number; readonly answer: ListAnswer }
-  | { readonly kind: "explored"; readonly id: number; readonly answer: Explored }
+  | { readonly kind: "answered"; readonly id: number; readonly answer: AnswerTo }
   | { readonly kind: "positions"; readonly id: number; readonly found: readonly (readonly number[] | ThreadFailure)[] }
   | { readonly kind: "learned"; readonly id: number; readonly isDone: boolean }
-  | { readonly kind: "errors"; readonly id: number; readonly found: Awaited<ReturnType<Journal["rememberedErrors"]>> }
   | { readonly kind: "helped"; readonly id: number }
   | { readonly kind: "help"; readonly search: SharedSearch; readonly port: MessagePort }
+  | { readonly kind: "unread"; readonly id: number; readonly files: readonly UnreadFile[] }
   | { readonly kind: "entries"; readonly id: number; readonly entries: readonly LiveEntry[] }
   | { readonly kind: "failure"; readonly id: number; readonly failure: ThreadFailure }
   | { readonly kind: "fault"; readonly fault: Fault };

@@ -1,4 +1,6 @@
-import { type LogFilters, type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
+import { notShown } from "#domain/common/page.ts";
+import { namesUnread } from "#domain/logs/unread.ts";
+import { type Lacking, type LogFilters, type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
 import { resolveBoot } from "./boots.ts";
 import type { Part } from "./byte-writer.ts";
 import { type Copies, countCopies, isHidden } from "./copies.ts";
@@ -40,7 +42,7 @@ import type { OfTemplate } from "./templates/known-templates.ts";
 export const maxAnswerBytes = 64 * 1024 * 1024;
 
 /** The query for the one entry that is asked for, in its microsecond. */
-export function narrowed(query: LogQuery): LogQuery {
+function narrowed(query: LogQuery): LogQuery {
   const moment = query.entry && parseCursor(query.entry.cursor)?.realtime;
   if (moment === undefined) return query;
   const [since, until] = [Math.max(query.since, moment), Math.min(query.until, moment)];
@@ -48,13 +50,13 @@ export function narrowed(query: LogQuery): LogQuery {
 }
 
 /** Whether an entry is the one that is asked for. */
-export function isAskedFor({ entry }: LogQuery): (location: Location) => boolean {
+function isAskedFor({ entry }: LogQuery): (location: Location) => boolean {
   const asked = entry && parseCursor(entry.cursor);
   return (location) => asked === undefined || isSameEntry(location, asked);
 }
 
 /** Whether a page has the first entries of what is asked for, oldest first. */
-export const beginsAtOldest = ({
+const beginsAtOldest = ({
   order,
   cursor,
   isFromOldest,
@@ -108,6 +110,10 @@ export function inWindow(
 const isOutside = (source: Source, window: Postings): boolean =>
   countOf(window) === 0 && source.all().length > 0 && source.all().length === source.file.header.entries;
 
+/** Whether a file may have entries of a window. */
+export const mayHave = (source: Source, { since, until }: Pick<LogFilters, "since" | "until">): boolean =>
+  !isOutside(source, source.window(since, until));
+
 /** What follows from all files together, and who helps to search them. */
 export interface Across {
   readonly copies: Copies;
@@ -145,12 +151,18 @@ export function matchedOf(
   });
 }
 
+/** What an answer lacks, as it turns out while it is made. */
+export interface Lacks extends Lacking {
+  /** Why there are no files. */
+  readonly missing: string | undefined;
+}
+
 /** Answers a query from the files: everything that fits is counted in the indexes, and only what is shown is read. */
 export function answer(
   sources: readonly Source[],
   across: Across,
   asked: LogQuery,
-  { render, missing }: { readonly render: Renderer; readonly missing: string | undefined },
+  { render, lacks }: { readonly render: Renderer; readonly lacks: () => Lacks },
 ): Buffer {
   const { copies, ordering, help } = across;
   const query = narrowed(asked);
@@ -195,7 +207,7 @@ export function answer(
     hasMore = !page.add(entry);
     return !hasMore;
   });
-  return page.end(query.entry === undefined ? total : found, hasMore, missing);
+  return page.end(query.entry === undefined ? total : found, hasMore, lacks());
 }
 
 interface Selected {
@@ -298,13 +310,12 @@ function createPage({ page, write }: Renderer, query: LogQuery, isForward: boole
       count += 1;
       return true;
     },
-    end(total: number, hasMore: boolean, missing: string | undefined): Buffer {
+    end(total: number, hasMore: boolean, { missing, unread }: Lacks): Buffer {
       const end = page.size();
       const shownLast = isReversed ? first : last;
       const next = nextCursor(count === 0 ? undefined : shownLast, query, hasMore);
-      const lack =
-        missing === undefined ? "" : `,"not_shown":${JSON.stringify([{ what: "entries", reason: missing }])}`;
-      page.text(`],"total":${total},"next_cursor":${JSON.stringify(next)}${lack}}`);
+      const rest = { total, next_cursor: next, ...notShown("entries", missing), ...namesUnread({ unread }) };
+      page.text(`],${JSON.stringify(rest).slice(1)}`);
       const bytes = isReversed ? page.bytes(reversed(entries, [end, page.size()])) : page.bytes();
       page.cut(0);
       return bytes;

@@ -1,11 +1,12 @@
 import { accessSync, constants, readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { isInNamespace } from "#domain/logs/namespace.ts";
-import { errnoCode, isNotFound, isPermissionDenied } from "#kernel/errors.ts";
+import type { UnreadFile } from "#domain/ports/journal.ts";
+import { errnoCode, isNotFound, isPermissionDenied, orElse } from "#kernel/errors.ts";
 import { type Budget, type BudgetLimits, createBudget } from "./budget.ts";
 import { createBlockPool } from "./journal-file/blocks.ts";
-import { isLittleEndian, NotAJournal } from "./journal-file/file.ts";
-import { fileState, readableFlags } from "./journal-file/layout.ts";
+import { NotAJournal } from "./journal-file/file.ts";
+import { fileState } from "./journal-file/layout.ts";
 import { openSource, type Source } from "./source.ts";
 
 export interface Root {
@@ -60,7 +61,11 @@ export interface Directories {
   readonly forget: () => void;
 }
 
-export function createDirectories(roots: readonly Root[], onDamage: (fault: Fault) => void): Directories {
+/** @param onDenied called for a directory that may not be listed, with the namespace of its files, if they are of one. */
+function createDirectories(
+  roots: readonly Root[],
+  onDenied: (path: string, namespace: string | undefined) => void,
+): Directories {
   let listed: ReadonlyMap<string, number> = new Map();
   /** Without a namespace: one that has directories of any. */
   const denied = new Map<string, { readonly time: number; readonly namespace: string | undefined }>();
@@ -83,7 +88,7 @@ export function createDirectories(roots: readonly Root[], onDamage: (fault: Faul
       if (isNotFound(error)) return [];
       if (!isPermissionDenied(error)) throw error;
       deny(path, namespace);
-      onDamage({ path, what: "no permission to list it" });
+      onDenied(path, namespace);
       return [];
     }
   };
@@ -147,8 +152,12 @@ export interface Registry {
    * @throws NoPermission
    */
   readonly refresh: (namespace: string | undefined) => readonly Source[];
-  /** The files, as of the last `refresh`, of which only journalctl may know how to read them. */
-  readonly foreign: () => readonly Source[];
+  /**
+   * The files, as of the last `refresh`, of which entries may be missing: those that cannot be opened, and those that have proved to be
+   * damaged.
+   * @param isWanted of which damaged ones it matters.
+   */
+  readonly unread: (isWanted?: (source: Source) => boolean) => readonly UnreadFile[];
   /** Whether no namespace has a file, as of the last `refresh`. */
   readonly isEmpty: () => boolean;
   readonly release: () => void;
@@ -161,8 +170,6 @@ export interface RegistryOptions {
   readonly onGoing?: (sources: readonly Source[]) => void;
   /** Called before bytes of a file are read; what it throws ends the work for which they were wanted. */
   readonly beforeRead?: (() => void) | undefined;
-  /** Incompatible flags of files that are read here. */
-  readonly readable?: number | undefined;
   /** What other threads keep, where there are any. */
   readonly usage?: Usage | undefined;
 }
@@ -176,16 +183,28 @@ interface OpenFiles {
   readonly onDamage: (fault: Fault) => void;
   readonly options: RegistryOptions;
   readonly sources: Map<string, Source>;
+  /** By their paths: what is there, but is not read. */
+  readonly unopened: Map<string, UnreadFile>;
   readonly deletedAt: Map<string, number>;
 }
 
+/** @returns undefined where nothing has that name any more. @throws the system's error. */
 function inodeOf(path: string): string | undefined {
-  try {
-    const { dev, ino } = statSync(path);
-    return `${dev}:${ino}`;
-  } catch {
-    return undefined;
-  }
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found && `${found.dev}:${found.ino}`;
+}
+
+function leaveOut({ unopened, onDamage }: OpenFiles, { path, namespace }: ListedFile, reason: string): void {
+  unopened.set(path, { path, name: basename(path), namespace, reason });
+  onDamage({ path, what: reason });
+}
+
+/** Leaves out what the system does not let be opened. @throws what is no error of the system. */
+function leaveOutFor(files: OpenFiles, listed: ListedFile, error: unknown): void {
+  const code = errnoCode(error);
+  if (code === undefined) throw error;
+  if (isPermissionDenied(error)) files.directories.deny(listed.path, listed.namespace);
+  leaveOut(files, listed, `it cannot be opened (${code})`);
 }
 
 /** Whether a file is that young, and still without any content. */
@@ -210,7 +229,7 @@ function refreshSource(files: OpenFiles, inode: string, source: Source): boolean
   } catch (error) {
     if (!(error instanceof NotAJournal)) throw error;
     // journald empties the files that it vacuums before it deletes them: nothing is wrong with those.
-    if (source.file.isLinked()) files.onDamage({ path: source.path, what: error.message });
+    if (source.file.isLinked()) leaveOut(files, source, error.message);
     drop(files, inode);
     return false;
   }
@@ -238,12 +257,8 @@ function dropDeleted(files: OpenFiles): void {
 }
 
 /** @returns false when another file has that name now. */
-function openAt(
-  { sources, pool, budget, directories, onDamage }: OpenFiles,
-  listed: ListedFile,
-  inode: string,
-): boolean {
-  const { path, namespace } = listed;
+function openAt(files: OpenFiles, listed: ListedFile, inode: string): boolean {
+  const { sources, pool, budget, onDamage } = files;
   try {
     const source = openSource(listed, pool, budget, (at, what) => onDamage({ path: at, what }));
     if (source.file.inode === inode) {
@@ -255,33 +270,36 @@ function openAt(
   } catch (error) {
     if (error instanceof NotAJournal) {
       // journald makes a file and then writes its header.
-      if (isBeingMade(path)) return false;
-      onDamage({ path, what: error.message });
+      if (isBeingMade(listed.path)) return false;
+      leaveOut(files, listed, error.message);
       return true;
     }
-    const code = errnoCode(error);
-    if (code === "ENOENT") return false;
-    if (code === undefined) throw error;
-    if (isPermissionDenied(error)) directories.deny(path, namespace);
-    onDamage({ path, what: `it cannot be opened (${code})` });
+    if (isNotFound(error)) return false;
+    leaveOutFor(files, listed, error);
   }
   return true;
 }
 
 /** Opens what came. @returns false when the directories changed meanwhile, so that a file may have been overlooked. */
 function openListed(files: OpenFiles): boolean {
-  const { directories, sources, deletedAt } = files;
+  const { directories, sources, unopened, deletedAt } = files;
   directories.forget();
+  unopened.clear();
   const found = new Map<string, ListedFile>();
   let isComplete = true;
   for (const listed of directories.list()) {
-    const inode = inodeOf(listed.path);
-    if (inode === undefined) isComplete = false;
-    else found.set(inode, listed);
+    try {
+      const inode = inodeOf(listed.path);
+      if (inode === undefined) isComplete = false;
+      else found.set(inode, listed);
+    } catch (error) {
+      leaveOutFor(files, listed, error);
+    }
   }
   for (const [inode, source] of sources) {
-    if (found.has(inode)) continue;
-    if (source.file.isLinked()) isComplete = false;
+    const listed = found.get(inode);
+    if (listed !== undefined) source.path = listed.path;
+    else if (source.file.isLinked()) isComplete = false;
     else if (!deletedAt.has(inode)) deletedAt.set(inode, performance.now());
   }
   for (const [inode, listed] of found) if (!sources.has(inode) && !openAt(files, listed, inode)) isComplete = false;
@@ -293,7 +311,7 @@ function openListed(files: OpenFiles): boolean {
 function update(files: OpenFiles): void {
   for (let listings = 1; listings < maxListings; listings += 1) if (openListed(files)) return;
   // Files that were moved elsewhere still exist, but are not ours any more.
-  const present = new Set(files.directories.list().map(({ path }) => inodeOf(path)));
+  const present = new Set(files.directories.list().map(({ path }) => orElse(() => inodeOf(path), undefined)));
   for (const inode of [...files.sources.keys()]) {
     if (!present.has(inode) && !files.deletedAt.has(inode)) drop(files, inode);
   }
@@ -316,12 +334,17 @@ export function createRegistry(
   onDamage: (fault: Fault) => void,
   options: RegistryOptions = {},
 ): Registry {
-  const { beforeRead, readable = readableFlags, usage = { usage: new Int32Array(1), place: 0 } } = options;
-  const directories = createDirectories(roots, onDamage);
+  const { beforeRead, usage = { usage: new Int32Array(1), place: 0 } } = options;
+  const unopened: OpenFiles["unopened"] = new Map();
+  const directories = createDirectories(roots, (path, namespace) => {
+    const reason = "no permission to list it";
+    unopened.set(path, { path, name: "a directory of journal files", namespace, reason });
+    onDamage({ path, what: reason });
+  });
   const budget = createBudget({ maxBytes: maxKeptBytes, ownBytes: ownKeptBytes, ...usage });
   const pool = createBlockPool(maxBlocks, beforeRead, budget);
-  const files: OpenFiles = { directories, pool, budget, onDamage, options, sources: new Map(), deletedAt: new Map() };
-  let foreign: readonly Source[] = [];
+  const sources: OpenFiles["sources"] = new Map();
+  const files: OpenFiles = { directories, pool, budget, onDamage, options, sources, unopened, deletedAt: new Map() };
   return {
     refresh(wanted) {
       dropDeleted(files);
@@ -329,12 +352,18 @@ export function createRegistry(
       const all = withoutCopies(files).filter(({ namespace }) => isInNamespace(wanted, namespace));
       if (all.length === 0 && directories.hasDenied(wanted))
         throw new NoPermission("the journal files are not readable");
-      const isReadable = ({ file }: Source): boolean =>
-        isLittleEndian && (file.header.incompatibleFlags & ~readable) === 0;
-      foreign = all.filter((source) => !isReadable(source));
-      return foreign.length === 0 ? all : all.filter(isReadable);
+      return all;
     },
-    foreign: () => foreign,
+    unread(isWanted = () => true) {
+      const isDamaged = (source: Source): boolean => source.damage() !== undefined;
+      const damaged = [...sources.values()].some(isDamaged) ? withoutCopies(files).filter(isDamaged) : [];
+      return [
+        ...unopened.values(),
+        ...damaged.filter(isWanted).map(({ path, namespace, damage }) => {
+          return { path, name: basename(path), namespace, reason: `it is damaged: ${damage() ?? ""}` };
+        }),
+      ];
+    },
     isEmpty: () => files.sources.size === 0,
     release() {
       dropDeleted(files);

@@ -49,7 +49,7 @@ function createMinutes(): (time: Pick<EntryHead, "realtime" | "realtimeRest">) =
 }
 
 /** Microseconds since the epoch as RFC 3339 in UTC. */
-export function createTimestampFormat(): (time: Pick<EntryHead, "realtime" | "realtimeRest">) => string {
+function createTimestampFormat(): (time: Pick<EntryHead, "realtime" | "realtimeRest">) => string {
   const minutes = createMinutes();
   return (time) => {
     const { minute, second, micros } = minutes(time);

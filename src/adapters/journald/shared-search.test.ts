@@ -8,6 +8,8 @@ const sources = Array.from(
   (_, index): SearchedFile => ({
     path: String(index),
     file: { inode: `1:${index}`, size: 1e9, header: { entries: 10 } },
+    damage: () => undefined,
+    noteDamage: (what) => expect.fail(what),
   }),
 );
 const all = sources.map(({ path }) => [Number(path)]);
@@ -34,6 +36,20 @@ it("a shared search uses the results of its helper, and searches the remaining f
   });
   expect(together({ ask: ({ taken }) => void taken.fill(0) })).toEqual({ results: all, searched: "012345" });
   expect(together(undefined)).toEqual({ results: all, searched: "012345" });
+});
+
+it("a shared search learns what its helper finds wrong with a file", () => {
+  const noted: string[] = [];
+  const own = sources.map((source) => ({
+    ...source,
+    noteDamage: (what: string) => void noted.push(`${source.path}: ${what}`),
+  }));
+  const damaged = sources.map((source) => ({
+    ...source,
+    damage: () => (source.path === "2" ? "object of a wrong size" : undefined),
+  }));
+  const { results } = together({ ask: (search, port) => helpSearch(search, damaged, { searchFile, port }) }, own);
+  expect([results, noted]).toEqual([all, ["2: object of a wrong size"]]);
 });
 
 it("a shared search searches files that its helper lacks, has in an older state, or fails at", () => {

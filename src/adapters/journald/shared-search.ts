@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import type { Source } from "./source.ts";
 
 /** The files of a search that several threads share, and who has taken each. */
 export interface SharedSearch {
@@ -12,6 +13,8 @@ export interface SharedSearch {
 interface Found {
   readonly index: number;
   readonly offsets: Float64Array<ArrayBuffer>;
+  /** What is wrong with the file. */
+  readonly damage: string | undefined;
 }
 
 export interface Help {
@@ -21,8 +24,8 @@ export interface Help {
   readonly whileWaiting: () => void;
 }
 
-/** What is known of a file before it is searched. */
-interface Searchable {
+/** What is known of a file before it is searched, and what the search has found wrong with it. */
+interface Searchable extends Pick<Source, "damage" | "noteDamage"> {
   readonly file: { readonly inode: string; readonly size: number; readonly header: { readonly entries: number } };
 }
 
@@ -70,8 +73,9 @@ export function searchTogether<File extends Searchable, Used extends object>(
   const results = new Map<File, Used>();
   const receive = (): void => {
     for (let next = receiveMessageOnPort(port1); next !== undefined; next = receiveMessageOnPort(port1)) {
-      const { index, offsets } = next.message as Found;
+      const { index, offsets, damage } = next.message as Found;
       const source = sources[index];
+      if (damage !== undefined) source?.noteDamage(damage);
       if (source !== undefined) results.set(source, use(source, offsets));
     }
   };
@@ -110,7 +114,7 @@ export function helpSearch<File extends Searchable>(
       const offsets = source === undefined || source.file.header.entries < entries ? undefined : searchFile(source);
       if (offsets !== undefined) {
         const own = new Float64Array(offsets);
-        port.postMessage({ index, offsets: own } satisfies Found, [own.buffer]);
+        port.postMessage({ index, offsets: own, damage: source?.damage() } satisfies Found, [own.buffer]);
         state = sent;
       }
     } finally {

@@ -22,7 +22,8 @@ export interface Span {
 export type AddCounts = (key: string, numbers: readonly number[]) => void;
 
 export interface Source {
-  readonly path: string;
+  /** Where it was found last: journald renames files. */
+  path: string;
   /** Empty for the default one. */
   readonly namespace: string;
   readonly id: string;
@@ -61,6 +62,10 @@ export interface Source {
   readonly readLocation: (offset: number, into: Refilled<Location>) => boolean;
   readonly onDamage: (error: DamagedJournal) => void;
   readonly faults: () => number;
+  /** What is wrong with it, as far as it was read; undefined: nothing. */
+  readonly damage: () => string | undefined;
+  /** Takes what another thread has found wrong with it. */
+  readonly noteDamage: (what: string) => void;
   readonly close: () => void;
 }
 
@@ -75,10 +80,15 @@ const maxTermEntries = 16_384;
 
 function createDamageReport(file: JournalFile, report: (what: string) => void) {
   let faults = 0;
+  let damage: string | undefined;
+  const noteDamage = (what: string): void => {
+    damage ??= what;
+    report(what);
+  };
   const onDamage = (error: DamagedJournal): void => {
     faults += 1;
     // journald empties files before it deletes them: nothing is wrong with those.
-    if (file.isLinked()) report(error.message);
+    if (file.isLinked()) noteDamage(error.message);
   };
   const isDamage = (error: unknown): error is DamagedJournal => {
     if (!(error instanceof DamagedJournal)) return false;
@@ -93,7 +103,7 @@ function createDamageReport(file: JournalFile, report: (what: string) => void) {
       return otherwise;
     }
   };
-  return { faults: () => faults, onDamage, isDamage, readable };
+  return { faults: () => faults, damage: () => damage, noteDamage, onDamage, isDamage, readable };
 }
 
 function createSpans(
@@ -220,7 +230,7 @@ export function openSource(
   damaged: (path: string, what: string) => void,
 ): Source {
   const file = openJournalFile(path, pool);
-  const { onDamage, isDamage, readable, faults } = createDamageReport(file, (what) => damaged(path, what));
+  const { onDamage, isDamage, readable, ...reported } = createDamageReport(file, (what) => damaged(source.path, what));
   const entries = createEntryReader(file);
   const fields = createFields(file, budget, isDamage);
   const alikes = createAlikes(budget);
@@ -261,7 +271,7 @@ export function openSource(
     firstOfBoots: () => [...valuesOf("_BOOT_ID")].map((offset) => entriesAt(offset).at(0)),
     isByJournald,
   });
-  return {
+  const source: Source = {
     path,
     namespace,
     id: file.header.fileId.toString("hex"),
@@ -271,7 +281,7 @@ export function openSource(
     fields,
     alikes,
     onDamage,
-    faults,
+    ...reported,
     refresh() {
       const isChanged = file.refresh();
       if (isChanged || !isLinked) {
@@ -307,4 +317,5 @@ export function openSource(
       file.close();
     },
   };
+  return source;
 }

@@ -15,7 +15,7 @@ import { type Command, integer } from "../core/command.ts";
 import type { Connection } from "../core/ports.ts";
 import { logStyle } from "../output/log-format.ts";
 import { type Io, printJson } from "../output/output.ts";
-import { printNotShown } from "../output/print.ts";
+import { printNotShown, printUnread } from "../output/print.ts";
 import { bar } from "../output/progress.ts";
 import type { Cell } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
@@ -75,7 +75,7 @@ function severitiesText(priorities: LogHistogram["buckets"][number]["priorities"
 }
 
 /** A line for each bucket: its beginning, how many entries, how many of them are warnings or worse. */
-function printHistogram(io: Io, { buckets, total, not_shown: missing }: LogHistogram): void {
+function printHistogram(io: Io, { buckets, total, not_shown: missing, unread }: LogHistogram): void {
   const most = Math.max(1, ...buckets.map((bucket) => bucket.total));
   printTable(io, buckets, {
     from: ({ at }) => formatTime(at),
@@ -85,13 +85,14 @@ function printHistogram(io: Io, { buckets, total, not_shown: missing }: LogHisto
   });
   io.err(`-- ${counted(total, "entry", "entries")} --\n`);
   printNotShown(io.err, missing);
+  printUnread(io.err, unread);
 }
 
 const nameOfLevel = (field: LogFacet, value: string): string =>
   field === "priority" ? (priorityNames[Number(value)] ?? value) : value;
 
 /** A line for each value, the most frequent ones of each field first. */
-function printFacets(io: Io, { facets, distinct, total, not_shown: missing }: LogFacets): void {
+function printFacets(io: Io, { facets, distinct, total, not_shown: missing, unread }: LogFacets): void {
   const rows = logFacets.flatMap((field) =>
     (facets[field] ?? []).map(({ value, count }) => ({ field, value: nameOfLevel(field, value), count })),
   );
@@ -107,6 +108,7 @@ function printFacets(io: Io, { facets, distinct, total, not_shown: missing }: Lo
   const more = cut.length === 0 ? "" : `; there are more values of ${cut.join(", ")} (-n shows more)`;
   io.err(`-- ${counted(total, "entry", "entries")}${more} --\n`);
   printNotShown(io.err, missing);
+  printUnread(io.err, unread);
 }
 
 /** The options of {@link ExploreOptions} that `steward logs` has beside its own. */
@@ -190,7 +192,10 @@ export async function explore(
     const query = { cursor: around, before: most, after: most, ...defined({ fields, namespace }) };
     const answer: LogContext = await client.getLogContext({ query });
     if (json) printJson(io, answer);
-    else for (const entry of answer.entries) await print(entry);
+    else {
+      for (const entry of answer.entries) await print(entry);
+      printUnread(io.err, answer.unread);
+    }
     return true;
   }
   if (histogram !== undefined) {

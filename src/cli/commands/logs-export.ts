@@ -1,5 +1,9 @@
 import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
+import { parseAs } from "#client/answer.ts";
 import { ApiError } from "#client/errors.ts";
+import { request } from "#client/index.ts";
+import { operations } from "#contract/index.ts";
+import { UnreadFiles, unreadHeader } from "#contract/log-entry.ts";
 import type { NotShown } from "#contract/schema.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
@@ -11,7 +15,7 @@ import { patiently } from "../core/journal-pages.ts";
 import type { Connection } from "../core/ports.ts";
 import { printNoEntries } from "../output/log-format.ts";
 import { type Io, oneLine } from "../output/output.ts";
-import { printNotShown } from "../output/print.ts";
+import { printNotShown, printUnread } from "../output/print.ts";
 import type { ExploreFilters } from "./logs-explore.ts";
 
 export interface ExportOptions {
@@ -36,6 +40,7 @@ const [mostAttempts, attemptMs] = [5, 1_000];
 interface Exported {
   /** Where there is no journal. */
   readonly missing?: NotShown;
+  readonly unread?: UnreadFiles;
   readonly count: number;
   readonly bytes: number;
   readonly cursor: string | undefined;
@@ -53,24 +58,32 @@ function missingOf(error: unknown): NotShown | undefined {
   return missing === "journal" && typeof reason === "string" ? [{ what: "entries", reason }] : undefined;
 }
 
+/** The files that an answer names as unread. @throws ApiError where they are not named as they should be. */
+function unreadIn(headers: Headers): UnreadFiles | undefined {
+  const named = headers.get(unreadHeader);
+  return named === null ? undefined : (parseAs(UnreadFiles, named) as UnreadFiles);
+}
+
 /**
  * Writes whole entries, and nothing else, as they come. A connection that is cut is made again, and the export goes on after the
  * last entry.
  */
 async function writeEntries(
-  { client, sleep }: Connection,
+  connection: Connection,
   asked: ExportRequest,
   { write, onCut }: { readonly write: (entries: Buffer) => void; readonly onCut: (error: unknown) => void },
 ): Promise<Exported> {
   const split = entriesOf[asked.format];
   let { cursor } = asked;
+  let unread: UnreadFiles = [];
   let [count, bytes, attempts] = [0, 0, 0];
   for (;;) {
     try {
       const query = { ...asked, ...defined({ cursor }) };
-      const body = await patiently(() => client.exportLogs({ query }));
+      const { body, headers } = await patiently(() => request(connection, operations.exportLogs, { query }));
+      unread = unreadIn(headers) ?? unread;
       let arrived = Buffer.alloc(0);
-      for await (const part of body) {
+      for await (const part of body ?? []) {
         arrived = Buffer.concat([arrived, part]);
         const whole = split(arrived);
         if (whole.count === 0) continue;
@@ -82,7 +95,7 @@ async function writeEntries(
         attempts = 0;
       }
       if (arrived.length > 0) throw new ExportCut("cannot read the export: it ends within an entry");
-      return { count, bytes, cursor };
+      return { unread, count, bytes, cursor };
     } catch (error) {
       const missing = missingOf(error);
       if (missing !== undefined) return { missing, count, bytes, cursor };
@@ -93,7 +106,7 @@ async function writeEntries(
         throw count === 0 ? error : new ExportCut(why, { cause: error });
       }
       onCut(error);
-      await sleep(attemptMs * attempts, undefined);
+      await connection.sleep(attemptMs * attempts, undefined);
     }
   }
 }
@@ -110,8 +123,9 @@ export async function printExport(
   asked: ExportRequest,
 ): Promise<void> {
   const write = (entries: Buffer): void => io.raw(Buffer.from(entries));
-  const { count, missing } = await writeEntries(connection, asked, { write, onCut: tellCut(io) });
+  const { count, missing, unread } = await writeEntries(connection, asked, { write, onCut: tellCut(io) });
   if (count === 0) printNoEntries(io.err, missing);
+  printUnread(io.err, unread);
 }
 
 /** Writes all entries of a window to a new file that only its owner can read. @throws Error where the file is there. */
@@ -121,10 +135,14 @@ export async function exportToFile(io: Io, connection: Connection, path: string,
     const write = (entries: Buffer): void => {
       for (let at = 0; at < entries.length; ) at += writeSync(file, entries, at);
     };
-    const { count, bytes, cursor, missing } = await writeEntries(connection, asked, { write, onCut: tellCut(io) });
+    const { count, bytes, cursor, missing, unread } = await writeEntries(connection, asked, {
+      write,
+      onCut: tellCut(io),
+    });
     fsyncSync(file);
     io.err(`-- ${counted(count, "entry", "entries")}, ${bytes} bytes in ${oneLine(path)} --\n`);
     printNotShown(io.err, missing);
+    printUnread(io.err, unread);
     if (cursor !== undefined) io.err(`-- cursor: ${oneLine(cursor)} --\n`);
   } finally {
     closeSync(file);

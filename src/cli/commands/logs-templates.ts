@@ -6,7 +6,7 @@ import { timeOption } from "../core/log-time.ts";
 import type { Connection } from "../core/ports.ts";
 import { logStyle } from "../output/log-format.ts";
 import type { Io } from "../output/output.ts";
-import { printNotShown } from "../output/print.ts";
+import { printNotShown, printUnread } from "../output/print.ts";
 import { printTable } from "../output/table.ts";
 import { formatTime } from "../output/text.ts";
 
@@ -57,7 +57,7 @@ export async function resolveMoment(moment: string, { client }: Connection): Pro
 /** A line for each template: how often, how severe, since when, and what it says. */
 export function printTemplates(
   io: Io,
-  { templates, distinct, other, total, compared_at: comparedAt, not_shown: missing }: LogTemplates,
+  { templates, distinct, other, total, compared_at: comparedAt, not_shown: missing, unread }: LogTemplates,
 ): void {
   printTable(io, templates, {
     ...(templates.some(({ status }) => status !== undefined) && {
@@ -78,4 +78,5 @@ export function printTemplates(
   const since = comparedAt === undefined ? "" : `, compared at ${formatTime(comparedAt)}`;
   io.err(`-- ${counted(total, "entry", "entries")}${left}${rest}${since} --\n`);
   printNotShown(io.err, missing);
+  printUnread(io.err, unread);
 }

@@ -5,7 +5,7 @@ import { longTime } from "#adapters/journal-format/time.ts";
 import { valueBytes } from "#adapters/journal-format/whole-entry.ts";
 import { streamLogs } from "#client/stream.ts";
 import { logQueryLimit } from "#contract/limits.ts";
-import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogEntry, UnreadFiles } from "#contract/log-entry.ts";
 import type { LogBootList, LogFieldNames, LogFieldValues, LogList, LogUsage } from "#contract/logs.ts";
 import { priorityNumbers } from "#contract/streams.ts";
 import { counted, countedOf } from "#kernel/text.ts";
@@ -18,7 +18,7 @@ import type { CommandPorts, Connection } from "../core/ports.ts";
 import { patientFetch } from "../core/transport.ts";
 import { formatEntry, printNoEntries } from "../output/log-format.ts";
 import { escaped, exitCode, type Io, jsonText, oneLine, printJson, screenOf } from "../output/output.ts";
-import { printNotShown } from "../output/print.ts";
+import { printNotShown, printUnread } from "../output/print.ts";
 import { addExploreOptions, type ExploreFilters, type ExploreOptions, explore } from "./logs-explore.ts";
 import { addExportOption, type ExportOptions, exportFormatOf, exportToFile, printExport } from "./logs-export.ts";
 
@@ -225,10 +225,16 @@ async function wholeEntry(
 }
 
 /** Says on standard error that there is nothing, or more than is shown. */
-function printRest(io: Io, { logs, total, not_shown: missing }: LogList, query: Asked, isChosen: boolean): void {
+function printRest(
+  io: Io,
+  { logs, total, not_shown: missing, unread }: LogList,
+  query: Asked,
+  isChosen: boolean,
+): void {
   const { isTerminal } = screenOf(io);
   const shown = logs.length;
   if (shown === 0) printNoEntries(io.err, missing);
+  printUnread(io.err, unread);
   if (shown === 0 || (!isTerminal && isChosen)) return;
   // With a cursor the total includes the entries before it.
   if (query.cursor !== undefined) {
@@ -240,11 +246,14 @@ function printRest(io: Io, { logs, total, not_shown: missing }: LogList, query: 
 
 async function printAll(io: Io, pages: AsyncIterable<LogList>, { print }: Printer): Promise<void> {
   let isEmpty = true;
-  for await (const { logs, not_shown: missing } of pages) {
+  const unread = new Map<string, UnreadFiles[number]>();
+  for await (const { logs, not_shown: missing, unread: files = [] } of pages) {
     for (const entry of logs) await print(entry);
     if (isEmpty && logs.length === 0) printNoEntries(io.err, missing);
     isEmpty = false;
+    for (const each of files) unread.set(each.file, each);
   }
+  printUnread(io.err, [...unread.values()]);
 }
 
 interface Printer {
@@ -302,6 +311,7 @@ async function printList(
   else {
     printAnswer(io, answer);
     printNotShown(io.err, answer.not_shown);
+    if ("unread" in answer) printUnread(io.err, answer.unread);
   }
   return true;
 }

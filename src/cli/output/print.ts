@@ -1,3 +1,4 @@
+import type { UnreadFiles } from "#contract/log-entry.ts";
 import type { NotShown } from "#contract/schema.ts";
 import { type Io, oneLine, severalLines } from "./output.ts";
 import { withLocalTimes } from "./text.ts";
@@ -32,4 +33,9 @@ export const printMessage = (io: Io, { message }: { readonly message: string }):
 /** Says what an answer lacks, a line for each. */
 export function printNotShown(write: (text: string) => void, missing: NotShown = []): void {
   for (const { what, reason } of missing) write(`${oneLine(`not shown: ${what}: ${reason}`)}\n`);
+}
+
+/** Says which files of the journal could not be read for an answer, a line for each. */
+export function printUnread(write: (text: string) => void, unread: UnreadFiles = []): void {
+  for (const { file, reason } of unread) write(`${oneLine(`not read: ${file}: ${reason}`)}\n`);
 }

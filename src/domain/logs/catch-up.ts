@@ -1,11 +1,12 @@
 import { closeCodes } from "#contract/streams.ts";
-import { type Journal, type LiveEntry, LogQueryRefused } from "#domain/ports/journal.ts";
+import { type Journal, type LiveEntry, LogQueryRefused, type UnreadFile } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { lowerFirst } from "#kernel/text.ts";
-import { createBackoff, journalLost } from "./live-feed.ts";
+import { createBackoff, filesUnread, journalLost } from "./live-feed.ts";
 import type { Client, EncodeFrame } from "./live-groups.ts";
 import { type Searches, SearchFailed, search } from "./live-search.ts";
-import { createLogMatcher } from "./stream-filter.ts";
+import { createLogMatcher, listedBy } from "./stream-filter.ts";
+import { unreadOf } from "./unread.ts";
 
 /** Frames sent to a session at once while it catches up: far less than its queue holds. */
 const framesAtOnce = 64;
@@ -41,6 +42,14 @@ export function reportCleared(
 export function clearSearch(client: Client, failure: SearchFailed, onTrouble: (error: unknown) => void): void {
   client.filter = { ...client.filter, [failure.field]: undefined };
   reportCleared(client, failure, onTrouble);
+}
+
+/** Reports files that cannot be read, as far as the client wants their entries and does not know it. */
+export function reportUnread(client: Client, files: readonly UnreadFile[]): void {
+  const unread = unreadOf(files, listedBy(client.filter, client.sight.units));
+  if (unread.length === 0 || JSON.stringify(unread) === JSON.stringify(client.unread)) return;
+  client.unread = unread;
+  client.session.report(filesUnread(unread));
 }
 
 async function wanted(
@@ -90,7 +99,10 @@ async function readOn(ports: CatchUpPorts, client: Client, from: string | undefi
     return ports.tryTakeOver(client, cursor);
   };
   if (isTakenOver(from)) return;
-  for await (const batch of ports.journal.follow({ cursor: from }, signal)) {
+  const onUnread = (files: readonly UnreadFile[]): void => {
+    if (!signal.aborted) reportUnread(client, files);
+  };
+  for await (const batch of ports.journal.follow({ cursor: from, onUnread }, signal)) {
     const last = batch.at(-1);
     if (signal.aborted) return;
     if (last === undefined) continue;

@@ -75,7 +75,8 @@ async function momentOf(
       );
     }
     case "boot": {
-      const last = (await reader.ask((signal) => journal.boots(listed, signal), reading)).at(-1);
+      const { boots } = await reader.ask((signal) => journal.boots(listed, signal), reading);
+      const last = boots.at(-1);
       if (last !== undefined) return last.first;
       throw new DomainError(
         "NOT_FOUND",
@@ -102,7 +103,7 @@ export async function compareWith(
   if (compared.kind === "window") return { ...asked, before: { ...compared, boot: undefined }, at: undefined };
   if (compared.kind === "otherBoot") {
     const { listed, reading } = comparing;
-    const boots = await ports.reader.ask((signal) => ports.journal.boots(listed, signal), reading);
+    const { boots } = await ports.reader.ask((signal) => ports.journal.boots(listed, signal), reading);
     const found = boots.find(({ id, index }) => id === compared.boot || String(index) === compared.boot);
     if (found !== undefined)
       return { since, until, boot: boot ?? "0", before: { since: 0, until: Infinity, boot: found.id }, at: undefined };

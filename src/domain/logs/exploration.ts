@@ -4,7 +4,7 @@ import type { logs } from "#contract/logs.ts";
 import type { Context, Handlers } from "#contract/operation.ts";
 import { checked, DomainError, invalid, refuseAll } from "#domain/common/error.ts";
 import type { notShown } from "#domain/common/page.ts";
-import type { JournalExploration, JournalLists, ListedEntries, LogFilters } from "#domain/ports/journal.ts";
+import type { JournalExploration, JournalLists, Lacking, ListedEntries, LogFilters } from "#domain/ports/journal.ts";
 import { defined } from "#kernel/values.ts";
 import { type ComparePorts, comparedAt, compareWith, readCompared } from "./compared.ts";
 import type { Reading } from "./reader.ts";
@@ -16,12 +16,12 @@ export interface AskedNamespace {
   readonly namespace?: string;
 }
 
-/** What an answer lacks. @param isEmpty whether it has no entries. */
+/** What an answer lacks. @param answer.isEmpty whether it has no entries. */
 export type LackOf = (
-  isEmpty: boolean,
+  answer: { readonly isEmpty: boolean } & Partial<Lacking>,
   listed: ListedEntries,
   context: Context,
-) => Promise<ReturnType<typeof notShown>>;
+) => Promise<ReturnType<typeof notShown> & Partial<Lacking>>;
 
 /** What a query says of the entries that are counted. */
 export type AskedFilters = Readonly<
@@ -68,7 +68,7 @@ export function explorationHandlers(ports: ExplorationPorts): Pick<Handlers<type
         until: boot !== undefined && end === undefined,
       };
       const question = { ...filters, buckets: most, isFitted };
-      const { since, until, bucketSeconds, buckets } = await count(
+      const { since, until, bucketSeconds, buckets, unread } = await count(
         filters,
         (signal) => journal.histogram(question, signal),
         context,
@@ -84,7 +84,7 @@ export function explorationHandlers(ports: ExplorationPorts): Pick<Handlers<type
           priorities: present(priorities),
         })),
         total: all,
-        ...(await lackOf(all === 0, filters, context)),
+        ...(await lackOf({ isEmpty: all === 0, unread }, filters, context)),
       };
     },
 
@@ -94,12 +94,12 @@ export function explorationHandlers(ports: ExplorationPorts): Pick<Handlers<type
         () => facetsIn(query.fields),
       );
       const question = { ...filters, fields, limit: query.limit ?? logFacetLimit.default };
-      const { facets, total } = await count(filters, (signal) => journal.facets(question, signal), context);
+      const { facets, total, unread } = await count(filters, (signal) => journal.facets(question, signal), context);
       return {
         facets: Object.fromEntries(facets.map(({ field, values }) => [field, [...values]])) as LogFacets["facets"],
         distinct: Object.fromEntries(facets.map(({ field, distinct }) => [field, distinct])) as LogFacets["distinct"],
         total,
-        ...(await lackOf(total === 0, filters, context)),
+        ...(await lackOf({ isEmpty: total === 0, unread }, filters, context)),
       };
     },
 
@@ -115,7 +115,7 @@ export function explorationHandlers(ports: ExplorationPorts): Pick<Handlers<type
       const compared = compare && (await compareWith(compare, filters, ports, comparing));
       const question = { ...filters, ...compared, limit, before: compared?.before, status };
       const found = await count(question, (signal) => journal.templates(question, signal), context);
-      const { templates, distinct, other, total } = found;
+      const { templates, distinct, other, total, unread } = found;
       return {
         templates: templates.map(({ first, last, before, status: became, ...rest }) => ({
           ...rest,
@@ -127,7 +127,7 @@ export function explorationHandlers(ports: ExplorationPorts): Pick<Handlers<type
         other,
         total,
         ...(compared && comparedAt(compared)),
-        ...(await lackOf(total === 0, question, context)),
+        ...(await lackOf({ isEmpty: total === 0, unread }, question, context)),
       };
     },
 

@@ -1,3 +1,4 @@
+import { type UnreadFiles, unreadHeader } from "#contract/log-entry.ts";
 import type { logs } from "#contract/logs.ts";
 import { ByteStream, type Context, type Handlers } from "#contract/operation.ts";
 import { checked, DomainError } from "#domain/common/error.ts";
@@ -49,6 +50,21 @@ function retryAfterMs(error: unknown): number | undefined {
 /** As `journalctl --show-cursor` ends. */
 const cursorLine = (cursor: string): Uint8Array => new TextEncoder().encode(`-- cursor: ${cursor}\n`);
 
+/** @throws DomainError where the answer lacks what its header does not say: its end would look like that of a complete one. */
+function requireNamed({ unread }: ExportPart, named: ReadonlySet<string>): void {
+  const late = unread.find(({ file }) => !named.has(file));
+  if (late === undefined) return;
+  throw new DomainError(
+    "UNAVAILABLE",
+    `cannot read all entries of ${late.file}: ${late.reason} (the export can be continued without them)`,
+    { missing: "journal", retryable: true },
+  );
+}
+
+/** Its characters as HTTP takes them in a header. */
+const asciiJson = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 /** Gives all that the journal has in a window. */
 export function exportHandlers(ports: {
   readonly reader: LogReader;
@@ -88,13 +104,21 @@ export function exportHandlers(ports: {
     throw new DomainError(code, message, { ...details });
   }
 
-  async function* partsOf(query: ExportQuery, reading: Reading): AsyncGenerator<Uint8Array> {
+  /** @param onBegun is told of the files that cannot be read, before the first part. */
+  async function* partsOf(
+    query: ExportQuery,
+    reading: Reading,
+    onBegun: (unread: UnreadFiles) => void,
+  ): AsyncGenerator<Uint8Array> {
     const leave = takePlace(reading.owner);
     try {
       let part = await partOf(query, reading);
       if (part.written === undefined && part.next === undefined) await requireJournal(query, reading);
+      onBegun(part.unread);
+      const named = new Set(part.unread.map(({ file }) => file));
       for (;;) {
         yield part.bytes;
+        requireNamed(part, named);
         const { written, next } = part;
         if (next === undefined) {
           if (query.format === "text" && written !== undefined) yield cursorLine(written);
@@ -115,7 +139,12 @@ export function exportHandlers(ports: {
         () => filtersOf(query, context),
       );
       const asked = { ...filters, format, all, cursor, position: undefined };
-      return Promise.resolve(new ByteStream(mediaTypes[format], partsOf(asked, readingOf(context))));
+      let unread: UnreadFiles = [];
+      const parts = partsOf(asked, readingOf(context), (files) => {
+        unread = files;
+      });
+      const headers = () => (unread.length === 0 ? {} : { [unreadHeader]: asciiJson(unread) });
+      return Promise.resolve(new ByteStream(mediaTypes[format], parts, headers));
     },
   };
 }

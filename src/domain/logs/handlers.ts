@@ -19,6 +19,7 @@ import { checkExpression } from "./expression.ts";
 import { listHandlers } from "./lists.ts";
 import type { LogReader } from "./reader.ts";
 import { canonicalUnit, isWithin } from "./unit-pattern.ts";
+import { namesUnread } from "./unread.ts";
 import { logWindow, namesOf, requireCursor } from "./window.ts";
 
 /** Asking for the least severe means all entries, also those without a severity, as with `journalctl -p`. */
@@ -80,11 +81,11 @@ export function logsHandlers(ports: {
     return { ...listed, ...window, priority, identifier: query.identifier, boot, grep, template: query.template };
   };
 
-  /** An answer without entries says where there is no journal that could have any. */
-  const lackOf: LackOf = async (isEmpty, listed, context) => {
-    if (!isEmpty) return {};
+  /** An answer says which files could not be read; and one without entries, where there is no journal that could have any. */
+  const lackOf: LackOf = async ({ isEmpty, unread = [] }, listed, context) => {
+    if (!isEmpty) return namesUnread({ unread });
     const reason = await reader.ask((signal) => journal.missing(listed, signal), readingOf(context));
-    return notShown("entries", reason);
+    return { ...notShown("entries", reason), ...namesUnread({ unread }) };
   };
 
   const { snapshotTime, seesSnapshots } = ports;

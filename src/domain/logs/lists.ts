@@ -46,7 +46,7 @@ export function listHandlers(ports: {
   return {
     async listLogBoots({ query }, context) {
       const listed = listedOf(query, context);
-      const boots = await reader.ask((signal) => journal.boots(listed, signal), readingOf(context));
+      const { boots, unread } = await reader.ask((signal) => journal.boots(listed, signal), readingOf(context));
       return {
         boots: boots.map(({ index, id, first, last }) => ({
           index,
@@ -55,19 +55,20 @@ export function listHandlers(ports: {
           last: momentText(last),
         })),
         ...wholeList(boots.length),
-        ...(await lackOf(boots.length === 0, listed, context)),
+        ...(await lackOf({ isEmpty: boots.length === 0, unread }, listed, context)),
       };
     },
     async listLogFields({ query }, context) {
       const listed = listedOf(query, context);
-      const names = await reader.ask((signal) => journal.fieldNames(listed, signal), readingOf(context));
-      const lack = await lackOf(names.length === 0, listed, context);
+      const { names, unread } = await reader.ask((signal) => journal.fieldNames(listed, signal), readingOf(context));
+      const lack = await lackOf({ isEmpty: names.length === 0, unread }, listed, context);
       return { names: [...names], ...wholeList(names.length), ...lack };
     },
     async listLogFieldValues({ params: { name }, query }, context) {
       const listed = listedOf(query, context);
       const found = await reader.ask((signal) => journal.fieldValues(name, listed, signal), readingOf(context));
-      return { ...pageOfValues(found, query), ...(await lackOf(found.values.length === 0, listed, context)) };
+      const lack = await lackOf({ isEmpty: found.values.length === 0, unread: found.unread }, listed, context);
+      return { ...pageOfValues(found, query), ...lack };
     },
     async getLogUsage(_, context) {
       if (listedOf({}, context).units !== undefined) throw scopeLack(context.caller, "logs:read");
@@ -76,7 +77,7 @@ export function listHandlers(ports: {
         disk_bytes: size?.diskBytes ?? 0,
         memory_bytes: size?.memoryBytes ?? 0,
         files: size?.files ?? 0,
-        ...(await lackOf(size === undefined, { units: undefined, namespace: "*" }, context)),
+        ...(await lackOf({ isEmpty: size === undefined }, { units: undefined, namespace: "*" }, context)),
       };
     },
   };

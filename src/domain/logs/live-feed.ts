@@ -1,5 +1,6 @@
+import type { UnreadFiles } from "#contract/log-entry.ts";
 import type { StreamError } from "#contract/streams.ts";
-import type { Journal, LiveEntry } from "#domain/ports/journal.ts";
+import type { Journal, LiveEntry, UnreadFile } from "#domain/ports/journal.ts";
 import { LogQueryRefused } from "#domain/ports/journal.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 
@@ -21,6 +22,13 @@ export const journalMissing = (reason: string): StreamError => ({
   details: { missing: "journal", reason, retryable: false },
 });
 
+/** What is told of files that a stream cannot read. */
+export const filesUnread = (unread: UnreadFiles): StreamError => ({
+  code: "UNAVAILABLE",
+  message: `cannot read all of the journal: the stream lacks entries of ${unread.map(({ file, reason }) => `${file} (${reason})`).join(", ")}`,
+  details: { missing: "journal", unread, retryable: false },
+});
+
 export function createBackoff(clock: Pick<Clock, "sleep">) {
   let waitMs = firstRetryMs;
   return {
@@ -38,6 +46,8 @@ export interface LiveFeed {
   /** The last entry that was delivered. */
   readonly cursor: () => string | undefined;
   readonly isDown: () => boolean;
+  /** The files that it cannot read. */
+  readonly unread: () => readonly UnreadFile[];
   /** Starts the feed for a client that is about to join: it may write its first line before it holds the feed. */
   readonly wake: () => void;
   /** Runs the feed until `release`. */
@@ -51,6 +61,7 @@ export interface LiveFeed {
  * @param on.batch gets each batch before the feed's cursor moves, `on.moved` is called after that. The next batch is read
  * when the promise that it returns has settled.
  * @param on.lost called once each time the journal becomes unreadable.
+ * @param on.unread called when the files that cannot be read have changed.
  */
 export function createLiveFeed(
   { journal, clock }: { journal: Pick<Journal, "follow">; clock: Pick<Clock, "sleep" | "every"> },
@@ -58,19 +69,27 @@ export function createLiveFeed(
     readonly batch: (batch: readonly LiveEntry[]) => Promise<unknown>;
     readonly moved: () => void;
     readonly lost: (error: unknown) => void;
+    readonly unread: (files: readonly UnreadFile[]) => void;
   },
 ): LiveFeed {
   let cursor: string | undefined;
   let isDown = false;
+  let unread: readonly UnreadFile[] = [];
   let holders = 0;
   let running: AbortController | undefined;
   let stopGrace: Dispose | undefined;
 
   const follow = async (signal: AbortSignal): Promise<void> => {
+    const onUnread = (files: readonly UnreadFile[]): void => {
+      // A new follower tells them again.
+      if (signal.aborted || JSON.stringify(files) === JSON.stringify(unread)) return;
+      unread = files;
+      on.unread(files);
+    };
     const backoff = createBackoff(clock);
     while (!signal.aborted) {
       try {
-        for await (const batch of journal.follow({ cursor }, signal)) {
+        for await (const batch of journal.follow({ cursor, onUnread }, signal)) {
           if (signal.aborted) return;
           isDown = false;
           backoff.reset();
@@ -97,6 +116,7 @@ export function createLiveFeed(
     running = started;
     cursor = undefined;
     isDown = false;
+    unread = [];
     void follow(started.signal);
   };
 
@@ -110,6 +130,7 @@ export function createLiveFeed(
   return {
     cursor: () => cursor,
     isDown: () => isDown,
+    unread: () => unread,
     wake() {
       if (running === undefined) start();
       if (holders > 0) return;

@@ -1,3 +1,4 @@
+import type { UnreadFiles } from "#contract/log-entry.ts";
 import type { StreamSession } from "#contract/streams.ts";
 import type { LiveEntry } from "#domain/ports/journal.ts";
 import type { LiveFeed } from "./live-feed.ts";
@@ -39,6 +40,8 @@ export interface Client {
   catchingUp: AbortController | undefined;
   /** Its position while it catches up and nothing is being sent to it. */
   restsAt: string | undefined;
+  /** The files that were reported to it as unread. */
+  unread: UnreadFiles;
 }
 
 /** Clients with the same filter and rights: their frames are selected and joined once. */

@@ -4,7 +4,7 @@ import { closeCodes } from "#contract/streams.ts";
 import { checked, type ScopeLack } from "#domain/common/error.ts";
 import { type Grep, type Journal, JournalUnavailable, type LiveEntry, LogQueryRefused } from "#domain/ports/journal.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
-import { type CatchUpPorts, catchUp, clearSearch, reportCleared } from "./catch-up.ts";
+import { type CatchUpPorts, catchUp, clearSearch, reportCleared, reportUnread } from "./catch-up.ts";
 import { createLiveFeed, journalLost, journalMissing } from "./live-feed.ts";
 import {
   type Client,
@@ -105,6 +105,7 @@ function tryJoin(shared: Shared, client: Client): boolean {
   group.members.add(client);
   groups.set(groupKey(client), group);
   if (feed.isDown()) client.session.report(journalLost);
+  reportUnread(client, feed.unread());
   return true;
 }
 
@@ -208,6 +209,9 @@ export function createLogStream(ports: LogStreamPorts): {
             tryJoinAt(shared, client, client.restsAt);
         }
       },
+      unread(files) {
+        for (const { members } of groups.values()) for (const member of members) reportUnread(member, files);
+      },
       lost(error) {
         onTrouble(error);
         for (const { members } of groups.values()) for (const { session } of members) session.report(journalLost);
@@ -232,7 +236,7 @@ export function createLogStream(ports: LogStreamPorts): {
         () => changeFilter(noFilter, query, sight),
       );
       if (cursor === undefined) laneOf(shared, { filter }).feed.wake();
-      const apart = { lane: undefined, group: undefined, catchingUp: undefined, restsAt: undefined };
+      const apart = { lane: undefined, group: undefined, catchingUp: undefined, restsAt: undefined, unread: [] };
       return (session) => attach(shared, { session, owner: caller.keyId, sight, filter, ...apart }, cursor);
     },
     dispose() {

@@ -1,4 +1,4 @@
-import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogEntry, UnreadFiles } from "#contract/log-entry.ts";
 import type { LogContext, LogFacet, LogTemplateStatus } from "#contract/log-exploration.ts";
 import type { LogFieldValues, LogList, logExportFormats } from "#contract/logs.ts";
 import type { SerializedJson } from "#contract/operation.ts";
@@ -38,6 +38,21 @@ export interface LogQuery {
   readonly isFromOldest?: boolean | undefined;
   /** Fields that come with each entry as they are. Undefined: none. */
   readonly fields?: "all" | readonly string[] | undefined;
+}
+
+/** A file of the journal that cannot be read, or not completely; or a directory of such files that cannot be listed. */
+export interface UnreadFile {
+  readonly path: string;
+  /** What is told of it to callers that see some units only: paths name namespaces. */
+  readonly name: string;
+  /** Undefined for a directory of files of any. */
+  readonly namespace: string | undefined;
+  readonly reason: string;
+}
+
+/** What an answer may lack: the entries of these files. */
+export interface Lacking {
+  readonly unread: UnreadFiles;
 }
 
 /** Which entries are counted. */
@@ -186,6 +201,8 @@ export interface ExportPart {
   readonly written: string | undefined;
   /** Undefined at the end. */
   readonly next: ExportPosition | undefined;
+  /** Of all files that the export reads, also those that the part did not come to. */
+  readonly unread: UnreadFiles;
 }
 
 /** The newest entries of all; what a query narrows is put over it. */
@@ -245,17 +262,21 @@ export interface Journal {
   /**
    * Entries from now on, or after the cursor: each once, in journal order, until the signal fires. Slow reading loses none: they are
    * read from the journal when needed.
+   * @param options.onUnread called with all files that cannot be read, where there are any, and again when they have changed.
    */
   readonly follow: (
-    options: { readonly cursor: string | undefined },
+    options: {
+      readonly cursor: string | undefined;
+      readonly onUnread?: (files: readonly UnreadFile[]) => void;
+    },
     signal: AbortSignal,
   ) => AsyncIterable<readonly LiveEntry[]>;
   /** Counts entries over time, exactly. @throws as `query`. */
-  readonly histogram: (query: HistogramQuery, signal: AbortSignal) => Promise<LogCounts>;
+  readonly histogram: (query: HistogramQuery, signal: AbortSignal) => Promise<LogCounts & Lacking>;
   /** Counts entries by the values that they have, exactly. @throws as `query`. */
-  readonly facets: (query: FacetQuery, signal: AbortSignal) => Promise<LogFacetCounts>;
+  readonly facets: (query: FacetQuery, signal: AbortSignal) => Promise<LogFacetCounts & Lacking>;
   /** Counts entries by the templates of their messages. @throws as `query`. */
-  readonly templates: (query: TemplateQuery, signal: AbortSignal) => Promise<LogTemplateCounts>;
+  readonly templates: (query: TemplateQuery, signal: AbortSignal) => Promise<LogTemplateCounts & Lacking>;
   /**
    * Goes on remembering templates, for a moment and with little effort, so that they are known when the journal has removed their entries.
    * @returns whether nothing is left to do. @throws as `query`.
@@ -286,9 +307,19 @@ export interface Journal {
   readonly vacuum: (keepBytes: number, signal: AbortSignal) => Promise<void>;
   // What the journal lists beside entries.
   /** In their order. */
-  readonly boots: (listed: ListedEntries, signal: AbortSignal) => Promise<readonly JournalBoot[]>;
-  readonly fieldNames: (listed: ListedEntries, signal: AbortSignal) => Promise<readonly string[]>;
-  readonly fieldValues: (name: string, listed: ListedEntries, signal: AbortSignal) => Promise<LogFieldValues>;
+  readonly boots: (
+    listed: ListedEntries,
+    signal: AbortSignal,
+  ) => Promise<{ readonly boots: readonly JournalBoot[] } & Lacking>;
+  readonly fieldNames: (
+    listed: ListedEntries,
+    signal: AbortSignal,
+  ) => Promise<{ readonly names: readonly string[] } & Lacking>;
+  readonly fieldValues: (
+    name: string,
+    listed: ListedEntries,
+    signal: AbortSignal,
+  ) => Promise<Pick<LogFieldValues, "values" | "truncated"> & Lacking>;
   /** Why there are no entries at all, whatever is asked for: there is no journal; undefined where there is one. */
   readonly missing: (listed: ListedEntries, signal: AbortSignal) => Promise<string | undefined>;
 }

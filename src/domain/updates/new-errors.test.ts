@@ -13,7 +13,7 @@ it("errors that the host has never logged are those that are remembered as no er
   const errors = createNewErrors({
     templates(query) {
       asked.push(query);
-      return Promise.resolve({ templates, total: 32, other: 0, distinct: 32 });
+      return Promise.resolve({ templates, total: 32, other: 0, distinct: 32, unread: [] });
     },
   });
   const found = await errors.between(5_000, 6_000, new AbortController().signal);

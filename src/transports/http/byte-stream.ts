@@ -31,7 +31,7 @@ function refuseUnframed({ raw: { httpVersion } }: FastifyRequest): void {
  * client reads the previous one, and is destroyed with whatever a later part throws.
  */
 export async function beginByteStream(
-  { mediaType, parts }: ByteStream,
+  { mediaType, parts, headers }: ByteStream,
   { request, reply, ports }: { request: FastifyRequest; reply: FastifyReply; ports: ByteStreamPorts },
 ): Promise<{ readonly body: Readable; readonly ended: Promise<void> }> {
   refuseUnframed(request);
@@ -73,7 +73,7 @@ export async function beginByteStream(
     }
   }
 
-  reply.header("Content-Type", mediaType);
+  reply.headers({ ...headers(), "Content-Type": mediaType });
   const body = Readable.from(write(), { objectMode: false, highWaterMark: sliceBytes });
   // A generator that was never started does not run its `finally`.
   body.once("close", () => {

@@ -1,5 +1,6 @@
 import type { ErrorCode } from "#contract/errors.ts";
 import { apiBase } from "#contract/limits.ts";
+import { unreadHeader } from "#contract/log-entry.ts";
 import {
   canWait,
   idempotencyKeyForm,
@@ -187,6 +188,11 @@ const answerHeaders: Readonly<Record<string, AnswerHeader>> = {
     description: "On event streams, so that a proxy passes each event on at once.",
     schema: constant("no"),
     isOn: (answer) => answer.kind === "success" && answer.operation.streams !== undefined,
+  },
+  [unreadHeader]: {
+    description: "On exports: the journal files that cannot be read, as `unread` in other answers, in JSON.",
+    schema: text('[{"file":"/var/log/journal/system.journal","reason":"it cannot be opened (EIO)"}]'),
+    isOn: (answer) => answer.kind === "success" && answer.operation.mediaTypes !== undefined,
   },
   "Sec-WebSocket-Version": {
     description: "The version that streams speak (RFC 6455 §4.4), on refusals of a handshake.",

@@ -26,7 +26,7 @@ export interface HashTable {
   readonly buckets: number;
 }
 
-/** The file is not a journal, or in a format that no reader supports. */
+/** The file is not a journal, or in a format that this reader does not know. */
 export class NotAJournal extends Error {
   override readonly name = "NotAJournal";
 }
@@ -42,10 +42,14 @@ export function parseHeader(bytes: Buffer): Header {
     buckets: Math.floor(number(size) / layout.bucketSize),
   });
   const { header } = layout;
+  const incompatibleFlags = bytes.readUInt32LE(header.incompatibleFlags);
+  const unknown = incompatibleFlags & ~layout.readableFlags;
+  if (unknown !== 0)
+    throw new NotAJournal(`it is of a newer format (incompatible flags 0x${(unknown >>> 0).toString(16)})`);
   const headerSize = number(header.headerSize);
   if (headerSize < layout.minHeaderSize || headerSize % 8 !== 0) throw new NotAJournal("its header has a wrong size");
   return {
-    incompatibleFlags: bytes.readUInt32LE(header.incompatibleFlags),
+    incompatibleFlags,
     state: bytes.readUInt8(header.state),
     fileId: Buffer.from(bytes.subarray(header.fileId, header.fileId + 16)),
     seqnumId: bytes.toString("hex", header.seqnumId, header.seqnumId + 16),
@@ -89,14 +93,15 @@ export interface JournalFile {
   readonly close: () => void;
 }
 
-/** Whether this machine's byte order is the files' own. */
-export const isLittleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
+/** Whether this machine's byte order is the files' own: numbers are read as they stand in memory. */
+const isLittleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
 /**
  * Opens a journal file for reading.
  * @throws NotAJournal, or the system's error.
  */
 export function openJournalFile(path: string, pool: BlockPool & { readonly nextFileKey: () => number }): JournalFile {
+  if (!isLittleEndian) throw new NotAJournal("journal files are not read on big-endian machines");
   // A pipe under the name of a journal must not make the open wait.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
