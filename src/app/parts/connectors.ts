@@ -47,12 +47,11 @@ function openConnectors({ config, log }: PartContext, { traces: { traced } }: Ea
     onTrouble: logSetAside(log, "token ledger corrupt, budgets reset"),
   });
   return {
-    async load({ settings }) {
+    load({ settings }) {
       const described = connectorSettings(settings);
-      return traced.connectorsOf({
-        plan: createConnectorPlan(described, process.env, traced.requestOptions),
-        discovery: createDiscovery(described, process.env, traced.requestOptions),
-      });
+      const plan = createConnectorPlan(described, process.env, traced.requestOptions);
+      const discovery = createDiscovery(described, process.env, traced.requestOptions);
+      return Promise.resolve(traced.connectorsOf({ plan, discovery }));
     },
     ledger,
     dispose: ledger.dispose,

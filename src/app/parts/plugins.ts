@@ -61,12 +61,12 @@ interface PluginAdapters {
 function openPlugins({ config, log }: PartContext, { traces, rootSide }: Earlier): PluginAdapters {
   const { exec } = traces.traced;
   return {
-    async load() {
+    load() {
       const throughRoot = rootSide && {
         request: rootSide.request,
         confirmed: openConfirmedPlugins(places.confirmedDir),
       };
-      return createHostPlugins(config, { exec, log, ownUnit: ownServiceUnit(), ...throughRoot });
+      return Promise.resolve(createHostPlugins(config, { exec, log, ownUnit: ownServiceUnit(), ...throughRoot }));
     },
     takenCheckIds: builtInCheckIds,
   };
