@@ -1,13 +1,12 @@
 import { openConfirmedPlugins } from "#adapters/plugins/index.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
 import type { PartContext } from "#app/part.ts";
-import { createHostPlugins, pluginFoldersOf, toCheck } from "#app/plugins.ts";
+import { createHostPlugins, loggedHooks, pluginFoldersOf, toCheck } from "#app/plugins.ts";
 import type { Config } from "#config/load.ts";
 import { builtInCheckIds } from "#contract/check-meanings.ts";
 import type { Check } from "#domain/health/check.ts";
 import type { CheckPlan, CheckRunner } from "#domain/health/runner.ts";
 import { pluginHandlers } from "#domain/plugins/handlers.ts";
-import { createHooks } from "#domain/plugins/hooks.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
 import type { PluginFolders } from "#domain/ports/plugins.ts";
 import { createEmitter } from "#kernel/async.ts";
@@ -20,10 +19,7 @@ export function hookPoints({ clock, log }: Pick<PartContext, "clock" | "log">) {
   const loading = Promise.withResolvers<void>();
   let hasLoaded = false;
   return {
-    hooks: createHooks({
-      clock,
-      onFailure: ({ hook, event, error }) => log.warn({ plugin: hook, event, err: error }, "hook without an answer"),
-    }),
+    hooks: loggedHooks(clock, log),
     /** Resolves when all plugins have been loaded. */
     loaded: loading.promise,
     isLoaded: () => hasLoaded,
