@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
-import { exec } from "#adapters/exec/index.ts";
+import { type Exec, exec } from "#adapters/exec/index.ts";
 import { lookHere } from "#adapters/exec/look.ts";
 import { describeKeyStoreLoss } from "#adapters/keystore/index.ts";
 import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
@@ -11,16 +11,49 @@ import { runLocalChecks } from "#app/checks.ts";
 import { egressDropIn } from "#app/egress.ts";
 import { checkTlsFiles } from "#app/parts/tls.ts";
 import { createPluginConfirmation } from "#app/plugin-confirmation.ts";
-import { unreadableFiles } from "#app/readable-files.ts";
 import { stackHost } from "#app/stack.ts";
 import type { LocalCommands, PluginReport } from "#cli/index.ts";
 import { configFile, type Environment } from "#config/defaults.ts";
 import { type Fault, formatFault, SettingsFaulty } from "#config/faults.ts";
 import type { Config } from "#config/load.ts";
+import type { Settings } from "#config/settings.ts";
 import { permissionWords } from "#domain/plugins/confirmation.ts";
 import type { FoundPlugin } from "#domain/ports/plugins.ts";
 import { places } from "#root/places.ts";
 import { loadRootSettings, loadSettings } from "./load-settings.ts";
+
+interface NamedFile {
+  readonly path: readonly string[];
+  readonly file: string;
+}
+
+const tlsMembers: readonly string[] = ["cert", "key", "client_ca", "client_crl"];
+
+export function filesOfSettings(settings: Settings): readonly NamedFile[] {
+  const below = (value: unknown, path: readonly string[]): readonly NamedFile[] => {
+    if (typeof value !== "object" || value === null) return [];
+    return Object.entries(value).flatMap(([name, member]: [string, unknown]) => {
+      const at = [...path, name];
+      const isFile = name.endsWith("_file") || (path.join(".") === "tls" && tlsMembers.includes(name));
+      return isFile && typeof member === "string" ? [{ path: at, file: member }] : below(member, at);
+    });
+  };
+  return below(settings, []);
+}
+
+/** Files that a user cannot read, tested as that user, so that directories and ACLs count. @throws CommandFailed. */
+export async function unreadableFiles(
+  settings: Settings,
+  { exec, uid, gid }: { readonly exec: Exec; readonly uid: number; readonly gid: number },
+): Promise<readonly NamedFile[]> {
+  const unreadable: NamedFile[] = [];
+  for (const each of filesOfSettings(settings)) {
+    const asUser = ["setpriv", `--reuid=${uid}`, `--regid=${gid}`, "--init-groups", "--"] as const;
+    const { exitCode } = await exec([...asUser, "test", "-r", each.file]);
+    if (exitCode !== 0) unreadable.push(each);
+  }
+  return unreadable;
+}
 
 /** Root reads every file; what matters is whether the user of the installed service can. */
 async function unreadableFaults({ settings, stateDir, faultAt }: Config): Promise<readonly Fault[]> {

@@ -8,10 +8,13 @@ import type { Config } from "#config/load.ts";
 import { adminKeyFile, readServiceFile } from "#config/places.ts";
 import { roles } from "#contract/scopes.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
+import { auditEvent } from "#domain/audit/entry.ts";
+import type { AuditLog } from "#domain/ports/audit.ts";
+import type { PartContext } from "./part.ts";
 
 export const keyMade = "key.made";
 
-export function ensureAdminKey(
+function ensureAdminKey(
   keyring: Pick<Keyring, "list" | "create">,
   stateDir: string,
   isAsked: boolean,
@@ -26,7 +29,7 @@ export function ensureAdminKey(
 }
 
 /** The file of the admin key of an earlier start, where it is still there and its key has not been revoked. */
-export function keptKeyFile(keyring: Pick<Keyring, "find">, stateDir: string): string | undefined {
+function keptKeyFile(keyring: Pick<Keyring, "find">, stateDir: string): string | undefined {
   const path = join(stateDir, adminKeyFile);
   try {
     const presented = credentialCodec.parse(readSecretFile(path));
@@ -39,7 +42,7 @@ export function keptKeyFile(keyring: Pick<Keyring, "find">, stateDir: string): s
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-export function firstKeyText(path: string, url: string, config: Config, certNames: readonly string[]): string {
+function firstKeyText(path: string, url: string, config: Config, certNames: readonly string[]): string {
   const { host, port } = new URL(url);
   const [name] = certNames;
   const isGiven = typeof config.tls === "object";
@@ -52,6 +55,27 @@ export function firstKeyText(path: string, url: string, config: Config, certName
   const route = isElsewhere ? ` --connect-to ${name}:${port}:${host}` : "";
   const base = isElsewhere ? `https://${name}:${port}` : url;
   return `\nThe admin key is in ${path}. Try:\n\n  curl${trust}${own}${route} -H "X-API-Key: $(cat ${shellQuoted(path)})" ${base}/api/v1/health\n\n`;
+}
+
+/** Makes the admin key where there is none or another one is wanted, and says where it is. */
+export function announceKey(
+  { config, clock, log, newAdminKey }: Pick<PartContext, "config" | "clock" | "log" | "newAdminKey">,
+  parts: {
+    readonly access: { readonly keyring: Keyring };
+    readonly audit: { readonly log: Pick<AuditLog, "record"> };
+    readonly tls: { readonly names: () => readonly string[] };
+    readonly http: { readonly url: () => string };
+  },
+  { isAttended, tell }: { readonly isAttended: boolean; readonly tell: (text: string) => void },
+): void {
+  const { keyring } = parts.access;
+  const made = ensureAdminKey(keyring, config.stateDir, newAdminKey);
+  if (made !== undefined) {
+    parts.audit.log.record(auditEvent(keyMade, clock.now(), { target: { id: made.id, name: "admin" } }));
+    log.info({ path: made.path }, "admin key written");
+  }
+  const path = made?.path ?? (isAttended ? keptKeyFile(keyring, config.stateDir) : undefined);
+  if (path !== undefined) tell(firstKeyText(path, parts.http.url(), config, parts.tls.names()));
 }
 
 const defaultPort = 80;

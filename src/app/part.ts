@@ -83,6 +83,7 @@ type HandlersOf<P> = Intersection<
   { [Name in keyof P]: P[Name] extends { readonly handlers: infer H } ? H : never }[keyof P]
 >;
 
+/** The handlers of all parts, in one object. */
 export const handlersOf = <P extends object>(parts: P): HandlersOf<P> =>
   Object.assign({}, ...Object.values(parts).map((part) => part?.handlers)) as HandlersOf<P>;
 
@@ -97,7 +98,7 @@ export function lifecycleOf(list: Readonly<Record<string, Made>>, log: Pick<Logg
       await Promise.all(parts.map(async (part) => part.ready?.()));
     },
     /** One by one. @returns the fields for the log line. */
-    async reload(next: Config): Promise<object> {
+    reload: async (next: Config): Promise<object> => {
       const fields = {};
       for (const part of parts) Object.assign(fields, await part.reload?.(next));
       return fields;
@@ -119,7 +120,8 @@ export function lifecycleOf(list: Readonly<Record<string, Made>>, log: Pick<Logg
   };
 }
 
-export const logSetAside =
-  (log: Pick<Logger, "warn">, message: string) =>
-  (error: unknown, aside?: string): void =>
-    log.warn({ err: error, set_aside: aside ?? null }, message);
+/** How a store in the state directory is opened that is moved aside and reset where it is corrupt. */
+export const storeOptions = ({ config, log }: Pick<PartContext, "config" | "log">, message: string) => ({
+  stateDir: config.stateDir,
+  onTrouble: (error: unknown, aside?: string): void => log.warn({ err: error, set_aside: aside ?? null }, message),
+});

@@ -20,6 +20,7 @@ import {
   PluginNotRun,
   type PluginRun,
 } from "#domain/ports/plugins.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import { places } from "#root/places.ts";
 import type { RootSide } from "#root/request.ts";
@@ -111,6 +112,12 @@ export function createHostPlugins(
   };
 }
 
+export const loggedHooks = (clock: Clock, log: Pick<Logger, "warn">) =>
+  createHooks({
+    clock,
+    onFailure: ({ hook, event, error }) => log.warn({ plugin: hook, event, err: error }, "hook without an answer"),
+  });
+
 export type TaskPlugins = Awaited<ReturnType<typeof startTaskPlugins>>;
 
 /** An update of a plugin says nothing about the host: a replaced plugin is noted, and a removed one is skipped. */
@@ -141,10 +148,7 @@ export async function startTaskPlugins(ports: {
   const checks: Check[] = [];
   /** Checks whose plugin had changed on disk at the last run. */
   const replaced = new Set<string>();
-  const hooks = createHooks({
-    clock: systemClock,
-    onFailure: ({ hook, event, error }) => log.warn({ plugin: hook, event, err: error }, "hook without an answer"),
-  });
+  const hooks = loggedHooks(systemClock, log);
   const plugins = createPlugins({
     load: () =>
       Promise.resolve({ ...createHostPlugins(config, { exec, log, confirmed }), ...(enabled && { enabled }) }),

@@ -6,11 +6,10 @@ import { takePassedSockets } from "#adapters/local-sockets/index.ts";
 import { createOperationId } from "#adapters/operations/record.ts";
 import { createServiceManager, takeManagerVariables } from "#adapters/service-manager/index.ts";
 import type { Config } from "#config/load.ts";
-import { auditEvent } from "#domain/audit/entry.ts";
 import { checkOwnAddress, statusWords } from "#domain/health/prober.ts";
 import type { Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
-import { ensureAdminKey, firstKeyText, keptKeyFile, keyMade } from "./admin-key.ts";
+import { announceKey } from "./admin-key.ts";
 import { hostHeap, returnHeap } from "./heap.ts";
 import type { PartContext } from "./part.ts";
 import { buildService, type Service } from "./parts.ts";
@@ -31,21 +30,6 @@ export interface ServeOptions {
   readonly isAttended: boolean;
   readonly reload: () => Config;
   readonly tell: (text: string) => void;
-}
-
-function makeFirstKey(
-  context: PartContext,
-  { access, audit, tls, http }: Service["parts"],
-  options: ServeOptions,
-): void {
-  const { config, clock, log, newAdminKey } = context;
-  const made = ensureAdminKey(access.keyring, config.stateDir, newAdminKey);
-  if (made !== undefined) {
-    audit.log.record(auditEvent(keyMade, clock.now(), { target: { id: made.id, name: "admin" } }));
-    log.info({ path: made.path }, "admin key written");
-  }
-  const path = made?.path ?? (options.isAttended ? keptKeyFile(access.keyring, config.stateDir) : undefined);
-  if (path !== undefined) options.tell(firstKeyText(path, http.url(), config, tls.names()));
 }
 
 async function drainService({ clock }: PartContext, { health, plugins, http }: Service["parts"]): Promise<void> {
@@ -78,8 +62,8 @@ function meetServiceManager({ log }: Logs) {
 
 /** Runs the service until SIGTERM or SIGINT. @throws Error when it cannot start: settings, state, key store, address. */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
-  const { logs } = options;
-  const { log } = logs;
+  const { version, logs, isSafeMode, newAdminKey } = options;
+  const { log, requestLog } = logs;
   const clock = systemClock;
   // All files are private from here on.
   process.umask(0o077);
@@ -99,7 +83,9 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   for (const warning of config.warnings) log.warn({ setting: warning }, "settings");
   prepareStateDir(config.stateDir);
   const context: PartContext = {
-    ...{ config, clock, passed, hostName: hostname, metrics: createMetrics(), ...options, ...logs },
+    ...{ config, version, clock, log, requestLog, isSafeMode, newAdminKey, passed },
+    metrics: createMetrics(),
+    hostName: hostname,
     createId: () => createOperationId(clock.now()),
   };
   const { parts, lifecycle } = await buildService(context);
@@ -108,7 +94,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   reload = createReload({ config, load: options.reload, use: lifecycle.reload, around: manager.reload, log });
   if (isReloadWanted) reload();
   await http.listen();
-  makeFirstKey(context, parts, options);
+  announceKey(context, parts, options);
   const status = async (): Promise<string> => statusWords(http.url(), await prober.components());
   const begun = lifecycle.start().then(async () => {
     log.info("ready");

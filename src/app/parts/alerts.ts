@@ -4,7 +4,7 @@ import { createComponentProbe } from "#adapters/component-probe/index.ts";
 import { createEmailNotifier } from "#adapters/notifier/email.ts";
 import { createHttpNotifier } from "#adapters/notifier/http.ts";
 import { httpService } from "#adapters/notifier/services.ts";
-import { logSetAside, type PartContext } from "#app/part.ts";
+import { type PartContext, storeOptions } from "#app/part.ts";
 import { digestCalendar, notificationTargets, notifyFrom, reportedEvents } from "#config/notifications.ts";
 import { alertEvaluator, probeTargets } from "#config/probes.ts";
 import type { Settings } from "#config/settings.ts";
@@ -86,13 +86,10 @@ function channelsOf(settings: Settings, host: string): Channels {
   ]);
 }
 
-function openAlerts({ config, log, hostName }: PartContext, { host }: Pick<Earlier, "host">): AlertAdapters {
-  const { settings, stateDir } = config;
+function openAlerts(context: PartContext, { host }: Pick<Earlier, "host">): AlertAdapters {
+  const { settings } = context.config;
   const { facts, systemd } = host.open();
-  const { alerts, notifications, dispose } = openAlertStore({
-    stateDir,
-    onTrouble: logSetAside(log, "records of alerts corrupt, reset"),
-  });
+  const { alerts, notifications, dispose } = openAlertStore(storeOptions(context, "records of alerts corrupt, reset"));
   const probes = probeTargets(settings).map(({ name, target }): [string, Probe] => [
     name,
     createComponentProbe({ target, readUnit: systemd.units.read }),
@@ -101,7 +98,7 @@ function openAlerts({ config, log, hostName }: PartContext, { host }: Pick<Earli
   return {
     alerts,
     notifications,
-    channels: channelsOf(settings, hostName()),
+    channels: channelsOf(settings, context.hostName()),
     evaluator: alertEvaluator(settings),
     readings: {
       cpu_percent: facts.cpuPercent,

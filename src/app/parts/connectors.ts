@@ -1,7 +1,7 @@
 import { createDiscovery } from "#adapters/llm/discovery.ts";
 import { createConnectorPlan } from "#adapters/llm/plan.ts";
 import { openTokenLedger } from "#adapters/token-ledger/index.ts";
-import { logSetAside, type PartContext } from "#app/part.ts";
+import { type PartContext, storeOptions } from "#app/part.ts";
 import { connectorSettings } from "#config/connectors.ts";
 import type { Config } from "#config/load.ts";
 import { probeIntervalMs } from "#contract/limits.ts";
@@ -41,18 +41,14 @@ interface ConnectorAdapters {
   readonly dispose?: () => void;
 }
 
-function openConnectors({ config, log }: PartContext, { traces: { traced } }: Earlier): ConnectorAdapters {
-  const ledger = openTokenLedger({
-    stateDir: config.stateDir,
-    onTrouble: logSetAside(log, "token ledger corrupt, budgets reset"),
-  });
+function openConnectors(context: PartContext, { traces: { traced } }: Earlier): ConnectorAdapters {
+  const ledger = openTokenLedger(storeOptions(context, "token ledger corrupt, budgets reset"));
   return {
-    async load({ settings }) {
+    load({ settings }) {
       const described = connectorSettings(settings);
-      return traced.connectorsOf({
-        plan: createConnectorPlan(described, process.env, traced.requestOptions),
-        discovery: createDiscovery(described, process.env, traced.requestOptions),
-      });
+      const plan = createConnectorPlan(described, process.env, traced.requestOptions);
+      const discovery = createDiscovery(described, process.env, traced.requestOptions);
+      return Promise.resolve(traced.connectorsOf({ plan, discovery }));
     },
     ledger,
     dispose: ledger.dispose,

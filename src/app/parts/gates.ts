@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { openApprovalStore } from "#adapters/approvals/index.ts";
 import { createCalendar } from "#adapters/calendar/index.ts";
-import { logSetAside, type PartContext } from "#app/part.ts";
+import { type PartContext, storeOptions } from "#app/part.ts";
 import { approvalSettings } from "#config/access.ts";
 import type { Config } from "#config/load.ts";
 import { windowSettings } from "#config/windows.ts";
@@ -122,12 +122,11 @@ interface ApprovalAdapters {
   readonly dispose?: () => void;
 }
 
-function openApprovals({ config, log }: PartContext): ApprovalAdapters {
-  const store = openApprovalStore({
-    stateDir: config.stateDir,
-    onTrouble: logSetAside(log, "approvals cannot be kept: those that waited are lost, and were not carried out"),
-  });
-  return { store, policy: approvalSettings(config.settings), dispose: store.dispose };
+function openApprovals(context: PartContext): ApprovalAdapters {
+  const store = openApprovalStore(
+    storeOptions(context, "approvals cannot be kept: those that waited are lost, and were not carried out"),
+  );
+  return { store, policy: approvalSettings(context.config.settings), dispose: store.dispose };
 }
 
 /** Calls that wait for another key, and whether a call would pass all that may hold it back. */

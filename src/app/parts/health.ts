@@ -1,6 +1,6 @@
 import { openCheckHistory } from "#adapters/check-history/index.ts";
 import { createHostChecks, type HostChecks } from "#app/checks.ts";
-import { logSetAside, type PartContext } from "#app/part.ts";
+import { type PartContext, storeOptions } from "#app/part.ts";
 import { scopeLack } from "#domain/access/needs.ts";
 import { allows, resourcesOf } from "#domain/access/scopes.ts";
 import { createFixability } from "#domain/health/check-run.ts";
@@ -40,12 +40,10 @@ interface HealthAdapters extends Omit<HostChecks, "fixes"> {
   readonly dispose?: () => void;
 }
 
-function openHealth({ config, clock, log }: PartContext, earlier: Earlier): HealthAdapters {
+function openHealth(context: PartContext, earlier: Earlier): HealthAdapters {
+  const { config, clock, log } = context;
   const { traces, rootSide, host, updates, tls } = earlier;
-  const store = openCheckHistory({
-    stateDir: config.stateDir,
-    onTrouble: logSetAside(log, "history of checks corrupt, reset"),
-  });
+  const store = openCheckHistory(storeOptions(context, "history of checks corrupt, reset"));
   const { exec } = traces.traced;
   const own = createHostChecks({ config, host: host.open(), exec, certificatePaths: tls.paths, rootSide });
   const closing = new AbortController();

@@ -1,14 +1,13 @@
 import { openConfirmedPlugins } from "#adapters/plugins/index.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
 import type { PartContext } from "#app/part.ts";
-import { createHostPlugins, pluginFoldersOf, toCheck } from "#app/plugins.ts";
+import { createHostPlugins, loggedHooks, pluginFoldersOf, toCheck } from "#app/plugins.ts";
 import type { Config } from "#config/load.ts";
 import { builtInCheckIds } from "#contract/check-meanings.ts";
 import type { Check } from "#domain/health/check.ts";
 import type { CheckPlan } from "#domain/health/check-run.ts";
 import type { CheckRunner } from "#domain/health/runner.ts";
 import { pluginHandlers } from "#domain/plugins/handlers.ts";
-import { createHooks } from "#domain/plugins/hooks.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
 import type { PluginFolders } from "#domain/ports/plugins.ts";
 import { createEmitter } from "#kernel/async.ts";
@@ -21,10 +20,7 @@ export function hookPoints({ clock, log }: Pick<PartContext, "clock" | "log">) {
   const loading = Promise.withResolvers<void>();
   let hasLoaded = false;
   return {
-    hooks: createHooks({
-      clock,
-      onFailure: ({ hook, event, error }) => log.warn({ plugin: hook, event, err: error }, "hook without an answer"),
-    }),
+    hooks: loggedHooks(clock, log),
     /** Resolves when all plugins have been loaded. */
     loaded: loading.promise,
     isLoaded: () => hasLoaded,
@@ -62,9 +58,9 @@ interface PluginAdapters {
 function openPlugins({ config, log }: PartContext, { traces, rootSide }: Earlier): PluginAdapters {
   const { exec } = traces.traced;
   return {
-    async load() {
+    load() {
       const confirmed = rootSide && openConfirmedPlugins(places.confirmedDir);
-      return createHostPlugins(config, { exec, log, ownUnit: ownServiceUnit(), rootSide, confirmed });
+      return Promise.resolve(createHostPlugins(config, { exec, log, ownUnit: ownServiceUnit(), rootSide, confirmed }));
     },
     takenCheckIds: builtInCheckIds,
   };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exec } from "#adapters/exec/index.ts";
 import { Settings } from "#config/settings.ts";
-import { filesOfSettings, unreadableFiles } from "./readable-files.ts";
+import { filesOfSettings, unreadableFiles } from "./local-commands.ts";
 
 const nobody = { uid: 65_534, gid: 65_534 };
 let folder: string;
