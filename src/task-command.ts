@@ -1,12 +1,18 @@
 import { parseArgs } from "node:util";
+import { exec } from "#adapters/exec/index.ts";
+import { createHostChecks, type HostChecks } from "#app/checks.ts";
+import { openHost, openPackageManager } from "#app/host.ts";
 import { runOperation } from "#app/operation.ts";
-import { createRootHost } from "#app/root-host.ts";
+import { pluginFoldersOf } from "#app/plugins.ts";
+import { untraced } from "#app/tracing/tracing.ts";
+import { createHostUpdates } from "#app/updates.ts";
 import { cleanIo, exitCode, ioOfProcess } from "#cli/output/output.ts";
 import type { Environment } from "#config/defaults.ts";
 import type { Config } from "#config/load.ts";
 import { safeModeVariable } from "#config/places.ts";
 import type { TaskOutcome } from "#domain/operations/task.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { serviceUnit } from "#root/places.ts";
 import { serveRequest } from "#root/serve-request.ts";
 import { openLogs, takeName } from "./daemon.ts";
 import { loadRootSettings, loadSettings } from "./load-settings.ts";
@@ -28,6 +34,22 @@ export function parseTask(argv: readonly string[]): { readonly id: string; reado
     throw new Error("cannot do a task: expected run [--asked-by USER] ID");
   return { id, askedBy: values["asked-by"] };
 }
+
+/** What root's side runs its tasks on: the same as the service's, put together when a task asks for it, by root's own settings. */
+const createRootHost = (config: Config) => ({
+  updates: () => createHostUpdates({ ...config, exec }, openPackageManager({ exec, stateDir: config.stateDir })),
+  pluginFolders: () => pluginFoldersOf(config.settings),
+  async withChecks<T>(use: (checks: HostChecks) => Promise<T>): Promise<T> {
+    const host = openHost(config.settings, untraced);
+    try {
+      const parts = { config, host, exec: untraced.exec, certificatePaths: () => [], ownUnit: serviceUnit };
+      return await use(createHostChecks(parts));
+    } finally {
+      host.dispose();
+    }
+  },
+  runOperation: (id: string, parts: Parameters<typeof runOperation>[2]) => runOperation(id, config, parts),
+});
 
 /** Does an operation that has been written down, or as root what the service of this user asks on a connection. */
 function runTask(id: string, askedBy: string | undefined, { version, environment }: TaskOptions): Promise<TaskOutcome> {
