@@ -93,8 +93,6 @@ export function checksThroughRoot(
       return {
         ...check,
         async run({ previous }, signal) {
-          const absent = await check.absent?.();
-          if (absent !== undefined) return absent;
           known.set(separate, previous);
           return outcomeIn(await ask([separate], signal), separate);
         },

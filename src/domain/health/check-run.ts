@@ -113,7 +113,8 @@ function createContainedRun(clock: Pick<Clock, "sleep">, shutdown: AbortSignal) 
     }
     const over = new AbortController();
     const ended = new AbortController();
-    const run = async (): Promise<Outcome> => boundOutcome(await check.run(settings, over.signal, askedAtMs));
+    const run = async (): Promise<Outcome> =>
+      boundOutcome((await check.absent?.()) ?? (await check.run(settings, over.signal, askedAtMs)));
     let isSettled = false;
     const settled = run()
       .catch((error: unknown) => failed(`The check itself failed: ${errorMessage(error)}`, errorMessage(error)))

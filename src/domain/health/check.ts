@@ -87,7 +87,7 @@ export interface Check {
   readonly guardedBy?: GuardedBy;
   /** Ids of its fixes, the usual one first. */
   readonly fixes?: readonly string[];
-  /** What it says where its subject is absent, told without the rights that {@link run} may need. */
+  /** What it says where its subject is absent, told without the rights that {@link run} may need, and asked for before that. */
   readonly absent?: () => Promise<Outcome | undefined>;
   /** @param askedAtMs on the monotonic clock: what was seen before that moment is not an answer. Now by default. */
   readonly run: (settings: CheckSettings, signal: AbortSignal, askedAtMs?: number) => Promise<Outcome>;

@@ -1,3 +1,4 @@
+import { checkMeanings } from "#contract/check-meanings.generated.ts";
 import { builtInCheckIds } from "#contract/check-meanings.ts";
 import type { BackupFolders } from "#domain/ports/backups.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
@@ -79,52 +80,51 @@ export interface CheckPorts {
   readonly backupTargets: readonly BackupTarget[];
 }
 
-/** The checks that come with the service by their ids, in the order in which they are listed. */
-const factories = {
-  disk_space: diskSpaceCheck,
-  inode_usage: inodeUsageCheck,
-  memory: memoryCheck,
-  swap_usage: swapUsageCheck,
-  cpu_load: cpuLoadCheck,
-  file_descriptors: fileDescriptorsCheck,
-  zombie_processes: zombieProcessesCheck,
-  systemd_failed: systemdFailedCheck,
-  unit_restart_loops: unitRestartLoopsCheck,
-  time_sync: timeSyncCheck,
-  dns_resolution: dnsResolutionCheck,
-  network_connectivity: networkConnectivityCheck,
-  package_status: packageStatusCheck,
-  security_updates: securityUpdatesCheck,
-  reboot_required: rebootRequiredCheck,
-  read_only_filesystems: readOnlyFilesystemsCheck,
-  oom_kills: oomKillsCheck,
-  journal_size: journalSizeCheck,
-  tls_certificates: tlsCertificatesCheck,
-  raid_status: raidStatusCheck,
-  ssh_config: sshConfigCheck,
-  firewall: firewallCheck,
-  pressure: pressureCheck,
-  kernel_errors: kernelErrorsCheck,
-  timers: timersCheck,
-  lvm_thin: lvmThinCheck,
-  filesystem_health: filesystemHealthCheck,
-  smart: smartCheck,
-  unit_memory: unitMemoryCheck,
-  conntrack: conntrackCheck,
-  temperature: temperatureCheck,
-  clock_offset: clockOffsetCheck,
-  endpoints: endpointsCheck,
-  containers: containersCheck,
-  backup_age: backupAgeCheck,
-  new_errors: newErrorsCheck,
-} satisfies Readonly<Record<string, (ports: CheckPorts) => BuiltInCheck>>;
+/** The checks that come with the service, in the order in which they are listed. */
+const factories: readonly ((ports: CheckPorts) => BuiltInCheck)[] = [
+  diskSpaceCheck,
+  inodeUsageCheck,
+  memoryCheck,
+  swapUsageCheck,
+  cpuLoadCheck,
+  fileDescriptorsCheck,
+  zombieProcessesCheck,
+  systemdFailedCheck,
+  unitRestartLoopsCheck,
+  timeSyncCheck,
+  dnsResolutionCheck,
+  networkConnectivityCheck,
+  packageStatusCheck,
+  securityUpdatesCheck,
+  rebootRequiredCheck,
+  readOnlyFilesystemsCheck,
+  oomKillsCheck,
+  journalSizeCheck,
+  tlsCertificatesCheck,
+  raidStatusCheck,
+  sshConfigCheck,
+  firewallCheck,
+  pressureCheck,
+  kernelErrorsCheck,
+  timersCheck,
+  lvmThinCheck,
+  filesystemHealthCheck,
+  smartCheck,
+  unitMemoryCheck,
+  conntrackCheck,
+  temperatureCheck,
+  clockOffsetCheck,
+  endpointsCheck,
+  containersCheck,
+  backupAgeCheck,
+  newErrorsCheck,
+];
 
-const ids = Object.keys(factories);
+export const builtInChecks = (ports: CheckPorts): readonly BuiltInCheck[] => factories.map((create) => create(ports));
+
+const ids = Object.keys(checkMeanings);
 /** From `pressure` on they are younger than settings that may have a plugin of the same name, which then takes the place of the check. */
 const youngIds = ids.slice(ids.indexOf("pressure"));
 
 /** Ids that settings cannot give to a plugin. */
 export const reservedCheckIds: readonly string[] = builtInCheckIds.filter((id) => !youngIds.includes(id));
-
-export const builtInChecks = (ports: CheckPorts): readonly BuiltInCheck[] =>
-  Object.values(factories).map((create) => create(ports));

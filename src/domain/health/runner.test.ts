@@ -77,6 +77,22 @@ describe("results of checks", () => {
     };
   };
 
+  it("are what a check says where its subject is absent, and then it is not run", async () => {
+    let subject: Outcome | undefined = { status: "skip", message: "there is none", details: {} };
+    let runs = 0;
+    const absent = () => Promise.resolve(subject);
+    const count = () => {
+      runs += 1;
+      return Promise.resolve(found("pass"));
+    };
+    const made = rig([check("disks", count, { absent })]);
+    expect(await run(made, "disks")).toMatchObject({ status: "skip", message: "there is none" });
+    expect(runs).toBe(0);
+    subject = undefined;
+    expect(await run(made, "disks")).toMatchObject({ status: "pass" });
+    expect(runs).toBe(1);
+  });
+
   it("have the thresholds of their figures that can be reached", async () => {
     const thresholds = { tasks: { warn: 5, fail: Number.POSITIVE_INFINITY } };
     const { runner } = rig([

@@ -38,7 +38,6 @@ interface Age {
 const hourMs = 3_600_000;
 /** Files of other hosts may be this much from the future. */
 const clockStepMs = 10 * 60_000;
-const none = (): ReturnType<typeof skip> => skip("The settings name no backup (health.checks.backup_age.targets)");
 
 /** Of a unit that ran: a failed run does not say when the last good one was. */
 function ageOfRun(
@@ -170,9 +169,11 @@ export function backupAgeCheck(ports: Ports): BuiltInCheck {
     meaning: "The last backup is too old or failed, or no backup exists.",
     remedy: "Run the backup by hand and see why it failed; then test that it can be restored.",
     intervalMs: 15 * 60_000,
-    absent: () => Promise.resolve(backupTargets.length > 0 ? undefined : none()),
+    absent: () =>
+      Promise.resolve(
+        backupTargets.length > 0 ? undefined : skip("The settings name no backup (health.checks.backup_age.targets)"),
+      ),
     async run(settings, signal) {
-      if (backupTargets.length === 0) return none();
       const isIgnored = createIgnore(settings.ignore);
       const watched = backupTargets.filter(({ name }) => !isIgnored(name));
       if (watched.length === 0) return skip("The settings ignore every backup");

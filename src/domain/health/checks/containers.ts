@@ -81,9 +81,6 @@ export function judgeContainers(
   });
 }
 
-const none = (): ReturnType<typeof skip> =>
-  skip("Neither Docker runs on this host nor is the socket of Podman there (podman.socket)");
-
 export const containersCheck = (ports: EngineHost & { readonly clock: Pick<Clock, "now"> }): BuiltInCheck => ({
   id: "containers",
   name: "Containers",
@@ -99,10 +96,12 @@ export const containersCheck = (ports: EngineHost & { readonly clock: Pick<Clock
   meaning: "A container does not work: it crashes, is unhealthy, or was killed by the OOM killer.",
   remedy: "Read its log (docker logs NAME, podman logs NAME), fix the cause, then start it.",
   intervalMs: 5 * 60_000,
-  absent: async () => ((await enginesOn(ports)).length > 0 ? undefined : none()),
+  absent: async () =>
+    (await enginesOn(ports)).length > 0
+      ? undefined
+      : skip("Neither Docker runs on this host nor is the socket of Podman there (podman.socket)"),
   async run(settings, signal) {
     const engines = await enginesOn(ports);
-    if (engines.length === 0) return none();
     return judgeContainers(await readContainers(ports, engines, signal), engines, settings, ports.clock.now());
   },
 });

@@ -24,7 +24,10 @@ const data = (percent: string) => pool({ data_percent: percent });
 
 const asked: string[] = [];
 /** @param pools null: LVM's programs are not installed. */
-const checkOf = (pools: readonly object[] | null, { stderr = "", files = ofPool } = {}) =>
+const checkOf = (
+  pools: readonly object[] | null,
+  { stderr = "", files = ofPool }: { stderr?: string; files?: Readonly<Record<string, string>> | undefined } = {},
+) =>
   lvmThinCheck({
     hostFiles: createFakeHostFiles(files),
     exec(argv) {
@@ -46,9 +49,8 @@ it("lvm_thin passes while there is room, and skips without pools", async () => {
       pools: [{ name: "vg0/pool", size_gb: 100, data_percent: 50, metadata_percent: 12.5, health: "healthy" }],
     },
   });
-  expect(await run([pool()], {}, { files: ofVolume })).toMatchObject({ status: "skip" });
-  expect(await run([], {}, { files: {} })).toMatchObject({ status: "skip" });
-  expect(await checkOf([], { files: ofVolume }).absent?.()).toMatchObject({ status: "skip" });
+  for (const files of [ofVolume, {}])
+    expect(await checkOf([pool()], { files }).absent?.()).toMatchObject({ status: "skip" });
   expect(await checkOf([pool()]).absent?.()).toBeUndefined();
   expect(await run(null)).toMatchObject({ status: "skip", message: "The programs of LVM are not installed" });
   expect(await run([data("99.00")], { ignore: ["vg0/*"] })).toMatchObject({ status: "skip" });

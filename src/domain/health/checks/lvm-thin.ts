@@ -100,8 +100,6 @@ function judge(
   return { status, problem };
 }
 
-const none = (): ReturnType<typeof skip> => skip("This host has no thin pool of LVM");
-
 const limits = { warn: 80, fail: 95 };
 
 export const lvmThinCheck = ({
@@ -123,9 +121,8 @@ export const lvmThinCheck = ({
   meaning: "A thin pool is nearly full: once it is full, none of its volumes can be written, and data may be lost.",
   remedy: "Extend the pool or its metadata (lvextend), or remove snapshots and volumes that are not needed.",
   intervalMs: 10 * 60_000,
-  absent: async () => ((await arePresent(hostFiles)) ? undefined : none()),
+  absent: async () => ((await arePresent(hostFiles)) ? undefined : skip("This host has no thin pool of LVM")),
   async run(settings, signal) {
-    if (!(await arePresent(hostFiles))) return none();
     const listed = await listPools(exec, signal);
     if (listed === undefined) return skip("The programs of LVM are not installed");
     const { pools: all, complaint } = listed;

@@ -253,8 +253,6 @@ export function judgeDisks(all: readonly (SmartDisk | UnreadDisk)[], settings: C
   });
 }
 
-const absent = skip("No disk here has SMART, or smartmontools is not installed");
-
 export const smartCheck = (ports: {
   hostFiles: Pick<HostFiles, "names" | "target" | "stat">;
   exec: RunProgram;
@@ -273,9 +271,7 @@ export const smartCheck = (ports: {
   meaning: "A disk reports that it is failing, worn out or too hot.",
   remedy: "Make sure that there is a backup and replace the disk; for heat, check the air flow.",
   intervalMs: 60 * 60_000,
-  absent: async () => ((await canAsk(ports.hostFiles)) ? undefined : absent),
-  async run(settings, signal) {
-    if (!(await canAsk(ports.hostFiles))) return absent;
-    return judgeDisks(await readDisks(ports.exec, signal), settings);
-  },
+  absent: async () =>
+    (await canAsk(ports.hostFiles)) ? undefined : skip("No disk here has SMART, or smartmontools is not installed"),
+  run: async (settings, signal) => judgeDisks(await readDisks(ports.exec, signal), settings),
 });
