@@ -205,10 +205,16 @@ export function managerThroughRoot(
   let refreshes = 0;
   return {
     ...manager,
-    refresh: async (_progress, signal) => {
-      await request("packages.refresh", {}, signal);
-      refreshes += 1;
-      known = undefined;
+    lists: {
+      ...manager.lists,
+      async refresh(_progress, signal) {
+        await request("packages.refresh", {}, signal);
+        refreshes += 1;
+        known = undefined;
+      },
+      ...(manager.capabilities.isImageBased && {
+        release: async (signal: AbortSignal) => (await request("packages.release", {}, signal)).release,
+      }),
     },
     holds: {
       lack: manager.holds.lack,
@@ -224,9 +230,6 @@ export function managerThroughRoot(
         "change" in asked
           ? request("packages.plan_change", { request: { ...asked, names: [...(names ?? [])] } }, signal)
           : request("packages.simulate", { request: { ...asked, ...(names && { names: [...names] }) } }, signal),
-    }),
-    ...(manager.capabilities.isImageBased && {
-      release: async (signal: AbortSignal) => (await request("packages.release", {}, signal)).release,
     }),
     async restartNeeds(signal) {
       const atMs = clock.monotonicMs();

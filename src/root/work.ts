@@ -252,14 +252,14 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
   };
   return {
     async "packages.refresh"(_, { signal }) {
-      await updates().manager.refresh(noProgress, signal);
+      await updates().manager.lists.refresh(noProgress, signal);
       return {};
     },
     "packages.hold": (holds, { signal }) => updates().manager.holds.set(holds, signal),
     "packages.simulate": ({ request: { names, ...request } }, { signal }) =>
       updates().manager.plan({ ...request, names }, signal),
     "packages.plan_change": ({ request }, { signal }) => updates().manager.plan(request, signal),
-    "packages.release": async (_, { signal }) => defined({ release: await updates().manager.release(signal) }),
+    "packages.release": async (_, { signal }) => defined({ release: await updates().manager.lists.release(signal) }),
     "packages.restart_needs": (_, { signal }) => updates().manager.restartNeeds(signal),
     "stale.find": (_, { signal }) => createStaleCode().find(signal),
     "snapshots.list": async (_, { signal }) => ({ snapshots: await updates().backend.list(signal) }),

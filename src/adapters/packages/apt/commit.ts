@@ -8,6 +8,7 @@ import {
   type Progress,
   type TransactionPlan,
   type TransactionResult,
+  type Transactions,
   UpdateRefused,
 } from "#domain/ports/packages.ts";
 import { formatBytes } from "#kernel/text.ts";
@@ -122,7 +123,7 @@ export function createCommit(ports: {
 
   return async (
     plan: TransactionPlan,
-    { id, progress, ready }: Parameters<PackageManager["commit"]>[1],
+    { id, progress, ready }: Parameters<Transactions["commit"]>[1],
     signal: AbortSignal,
   ): Promise<TransactionResult> => {
     const unit = unitFor(id);

@@ -2,7 +2,7 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandOptions, CommandResult, Exec } from "#adapters/exec/index.ts";
 import { createLineSplitter, type OutputLine } from "#adapters/exec/line-splitter.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
-import { type MissingPlan, type PackageManager, UpdateRefused } from "#domain/ports/packages.ts";
+import { type MissingPlan, type PackageRepairs, UpdateRefused } from "#domain/ports/packages.ts";
 import { toError } from "#kernel/errors.ts";
 import { areSame } from "./changes.ts";
 import type { Argv } from "./ports.ts";
@@ -103,7 +103,7 @@ export async function orObstacle(plan: MissingPlan, work: () => Promise<MissingP
 
 /** The plan as it would be made now. @throws CommandFailed where it is not the one that was decided upon. */
 export async function demandSamePlan(
-  planMissing: PackageManager["planMissing"],
+  planMissing: PackageRepairs["planMissing"],
   plan: MissingPlan,
   signal: AbortSignal,
 ): Promise<MissingPlan> {

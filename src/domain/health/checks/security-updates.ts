@@ -15,7 +15,7 @@ const mostListed = 100;
  * that is nothing. `ignore` takes names and patterns of packages.
  */
 export function securityUpdatesCheck(ports: {
-  readonly packages: Pick<PackageManager, "security" | "refreshedAt"> | undefined;
+  readonly packages: Pick<PackageManager, "lists"> | undefined;
   readonly clock: Pick<Clock, "now">;
 }): Check {
   const { packages, clock } = ports;
@@ -27,13 +27,13 @@ export function securityUpdatesCheck(ports: {
     intervalMs: 30 * 60_000,
     fixes: ["apply_security_updates", "refresh_package_lists"],
     async run({ warn = 1, fail = Number.POSITIVE_INFINITY, ignore, isIsolated = false }, signal) {
-      const offered = await packages?.security(signal);
+      const offered = await packages?.lists.security(signal);
       if (packages === undefined || offered === undefined)
         return skip("No package manager of this host reports security updates");
       const isIgnored = createIgnore(ignore);
       const pending = offered.filter(({ name }) => !isIgnored(name));
       const held = pending.filter(({ isHeld }) => isHeld);
-      const refreshedAt = await packages.refreshedAt("security");
+      const refreshedAt = await packages.lists.refreshedAt("security");
       const ageMs = refreshedAt === undefined ? undefined : clock.now() - refreshedAt;
       const details = {
         pending: pending.length,
@@ -48,7 +48,7 @@ export function securityUpdatesCheck(ports: {
       const found = `${counted(pending.length, "security update")} ${isOne ? "is" : "are"} not installed: ${listNames(pending.map(({ name }) => name))}${ofHeld}`;
       const status = grade(pending.length, { warn, fail });
       const isOld = ageMs === undefined || ageMs > listsKeptMs;
-      const ofSome = ageMs === undefined && (await packages.refreshedAt()) !== undefined;
+      const ofSome = ageMs === undefined && (await packages.lists.refreshedAt()) !== undefined;
       const age =
         ageMs === undefined
           ? `There are no package lists${ofSome ? " of a security archive" : ""}`
