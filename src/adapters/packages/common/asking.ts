@@ -70,7 +70,7 @@ export function parseShownFields(lines: readonly string[]): ReadonlyMap<string, 
   return fields;
 }
 
-export function joinFailures(failures: readonly string[], most = 3): string {
+function joinFailures(failures: readonly string[], most = 3): string {
   const more = failures.length > most ? [`and ${failures.length - most} more scripts`] : [];
   return [...failures.slice(0, most), ...more].join("; ");
 }
