@@ -2,8 +2,8 @@ import { mkdir, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { readTextOrEmpty, writeFileAtomic } from "#adapters/files/index.ts";
 import {
+  type Holds,
   type PackageChange,
-  type PackageManager,
   type PresentPackage,
   type Progress,
   type TransactionPlan,
@@ -169,7 +169,7 @@ export function createHolds(ports: {
   readonly transact: Transact;
   readonly paths: AptPaths;
   readonly present: () => Promise<readonly PresentPackage[]>;
-}): PackageManager["holds"]["set"] {
+}): Holds["set"] {
   const { transact, paths, present } = ports;
   return async ({ isHeld, packages }, signal) => {
     const installed = (await present()).filter(({ state }) => state !== "configuration").map(qualifiedName);
