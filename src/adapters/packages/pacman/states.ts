@@ -9,6 +9,8 @@ import { currentLists, listsMark, type PacmanLists } from "./lists.ts";
 import { failureReason } from "./output.ts";
 import { parseOffered, parseUnmet } from "./records.ts";
 
+const partlyInstalled = { state: "partly installed", mustBeReinstalled: true } as const;
+
 /** What packages lack is not looked for while some are only partly there. */
 export function createFindings({ tryAsking, database, isLockLeft, places }: Pacman): Asks<FoundFaults> {
   const remembered = rememberByMark<FoundFaults["unmet"]>();
@@ -24,12 +26,7 @@ export function createFindings({ tryAsking, database, isLockLeft, places }: Pacm
     const { partial, mark } = await database(signal);
     const isInterrupted = await isLockLeft();
     return {
-      unfinished: partial.map(({ name, version }) => ({
-        name,
-        version,
-        state: "partly installed",
-        mustBeReinstalled: true,
-      })),
+      unfinished: partial.map(({ name, version }) => ({ name, version, ...partlyInstalled })),
       isInterrupted,
       unmet: partial.length > 0 ? [] : await remembered(mark, () => askUnmet(signal)),
       halfDone: [
