@@ -96,7 +96,7 @@ it("restart needs through root are cached until packages change", async () => {
     { requiresReboot: false, units: ["a"] },
   ]);
   expect(asked).toHaveLength(1);
-  await manager.refresh({ step: () => undefined, line: () => undefined }, never);
+  await manager.lists.refresh({ step: () => undefined, line: () => undefined }, never);
   await needs();
   expect(asked.map(([name]) => name)).toEqual(["packages.restart_needs", "packages.refresh", "packages.restart_needs"]);
 });

@@ -77,17 +77,23 @@ export function managerThroughRoot(
   manager: PackageManager,
   request: RequestRoot,
   clock: Pick<Clock, "monotonicMs">,
-): Partial<PackageManager> & Pick<PackageManager, "refresh" | "restartNeeds"> {
+): Partial<PackageManager> & Pick<PackageManager, "lists" | "restartNeeds"> {
   type Needs = Awaited<ReturnType<PackageManager["restartNeeds"]>>;
   // Shared, but not so that all fail with the one who has asked first and has gone.
   const askNeeds = createSharedRun((signal) => request("packages.restart_needs", {}, signal));
   let known: { readonly atMs: number; readonly needs: Needs } | undefined;
   let refreshes = 0;
   return {
-    refresh: async (_progress, signal) => {
-      await request("packages.refresh", {}, signal);
-      refreshes += 1;
-      known = undefined;
+    lists: {
+      ...manager.lists,
+      async refresh(_progress, signal) {
+        await request("packages.refresh", {}, signal);
+        refreshes += 1;
+        known = undefined;
+      },
+      ...(manager.capabilities.isImageBased && {
+        release: async (signal) => (await request("packages.release", {}, signal)).release,
+      }),
     },
     holds: {
       ...manager.holds,
@@ -104,9 +110,6 @@ export function managerThroughRoot(
         const { names, ...rest } = asked;
         return request("packages.simulate", { ...rest, ...defined({ names }) }, signal);
       },
-    }),
-    ...(manager.capabilities.isImageBased && {
-      release: async (signal) => (await request("packages.release", {}, signal)).release,
     }),
     async restartNeeds(signal) {
       const atMs = clock.monotonicMs();

@@ -206,13 +206,13 @@ function updatesOf({ host }: TaskContext): HostUpdates {
 }
 
 const packageWork = {
-  "packages.refresh": (_, context) => updatesOf(context).manager.refresh(noProgress, context.signal),
+  "packages.refresh": (_, context) => updatesOf(context).manager.lists.refresh(noProgress, context.signal),
   "packages.hold": (holds, context) => updatesOf(context).manager.holds.set(holds, context.signal),
   "packages.simulate": (request, context) =>
     updatesOf(context).manager.plan({ names: undefined, ...request }, context.signal),
   "packages.plan_change": (request, context) => updatesOf(context).manager.plan(request, context.signal),
   "packages.release": async (_, context) =>
-    defined({ release: await updatesOf(context).manager.release(context.signal) }),
+    defined({ release: await updatesOf(context).manager.lists.release(context.signal) }),
   "packages.restart_needs": (_, context) => updatesOf(context).manager.restartNeeds(context.signal),
   "stale.find": (_, { signal }) => createStaleCode().find(signal),
   "snapshots.list": (_, context) => updatesOf(context).backend.list(context.signal),

@@ -139,7 +139,7 @@ describe("where there are no lists of packages", () => {
     service.packageManager.listsAt = service.clock.now();
     expect(await get("/updates/check")).not.toHaveProperty("not_shown");
     expect(await get("/packages?search=e")).not.toHaveProperty("not_shown");
-    vi.spyOn(service.packageManager, "refreshedAt").mockRejectedValue(new Error("cannot ask for the sources"));
+    vi.spyOn(service.packageManager.lists, "refreshedAt").mockRejectedValue(new Error("cannot ask for the sources"));
     expect(await get("/packages?search=e")).toMatchObject(
       lack("packages that are not installed", "cannot ask for the sources"),
     );

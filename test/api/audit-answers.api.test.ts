@@ -123,7 +123,13 @@ describe("the audit log verifies after", () => {
       units: { ...units, restart: (name, signal) => held(() => units.restart(name, signal)) },
       hostUpdates: () =>
         Promise.resolve({
-          manager: { ...manager, refresh: (progress, signal) => held(() => manager.refresh(progress, signal)) },
+          manager: {
+            ...manager,
+            lists: {
+              ...manager.lists,
+              refresh: (progress, signal) => held(() => manager.lists.refresh(progress, signal)),
+            },
+          },
           backend: createFakeSnapshotBackend(),
         }),
     });

@@ -211,7 +211,7 @@ describe("POST /packages/remove and /packages/purge", () => {
       ["install", "ide"],
     ] as const)
       expect((await post(verb, { packages: [name] })).json).toMatchObject({ error: { code: "VALIDATION_ERROR" } });
-    expect(packageManager.transactions).toEqual([]);
+    expect(packageManager.begun).toEqual([]);
   });
 
   it("refuse dependent packages to a narrowed key", async () => {

@@ -44,7 +44,7 @@ const doneBy = ({ audit }: MutableService, name: string): readonly string[] =>
 const traces = (service: MutableService): unknown => [
   [...service.units.actions],
   [...service.processes.sent],
-  [...service.packageManager.calls, ...service.packageManager.transactions],
+  [...service.packageManager.calls, ...service.packageManager.begun],
   [...service.packageManager.packages.values()],
   service.operationStore.ids(),
   [...service.reboots.messages],

@@ -102,7 +102,7 @@ describe("GET /updates/check", () => {
 describe("GET /updates/check of repositories that do not answer", () => {
   it("says which, without the password in its address", async () => {
     const refresh = () => Promise.reject(new Error("Failed to fetch http://me:secret@mirror.example/InRelease"));
-    Object.assign(service.packageManager, { refresh });
+    Object.assign(service.packageManager.lists, { refresh });
     const { status, json } = await get("/updates/check?refresh=true");
     expect([status, json]).toMatchObject([
       503,
@@ -284,7 +284,7 @@ describe("POST /updates/apply", () => {
     offerThree();
     service.packageManager.hangs = true;
     await post("/updates/apply", { headers: { prefer: "respond-async" } });
-    await expect.poll(() => service.packageManager.transactions).toEqual(["operation-1"]);
+    await expect.poll(() => service.packageManager.begun).toEqual(["operation-1"]);
     const halfWay = () => Promise.reject(new UpdateRefused("dependencies cannot be met"));
     Object.assign(service.packageManager, { plan: halfWay });
     const { status, json } = await post("/updates/apply");
@@ -394,7 +394,7 @@ describe("Idempotency-Key", () => {
     const again = await post("/updates/apply", { headers, body: { create_snapshot: false } });
     // The operation is the one that failed: it was begun under this key, and is never begun twice.
     expect(again.json).toMatchObject({ error: { details: { operation_id: "operation-1" } } });
-    expect(service.packageManager.transactions).toEqual([]);
+    expect(service.packageManager.begun).toEqual([]);
   });
 });
 

@@ -8,6 +8,7 @@ import type {
   SecurityUpdate,
   SystemRelease,
   TransactionPlan,
+  Transactions,
   UpdateRequest,
 } from "#domain/ports/packages.ts";
 import { isChange, PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
@@ -51,7 +52,7 @@ export interface FakePackageManager extends PackageManager {
   protectedPackages: ReadonlyMap<string, string>;
   readonly refreshes: () => number;
   /** Ids of transactions that were begun, in order. */
-  readonly transactions: string[];
+  readonly begun: string[];
 }
 
 const architecture = "amd64";
@@ -86,11 +87,17 @@ export const fakeMissingPlan = (changes: Partial<MissingPlan> = {}): MissingPlan
   ...changes,
 });
 
+/** The same manager with another way to carry out a plan. */
+export const committing = (manager: FakePackageManager, commit: Transactions["commit"]): FakePackageManager => ({
+  ...manager,
+  transactions: { ...manager.transactions, commit },
+});
+
 /** A package manager that does at once what it is told. */
 export function createFakePackageManager(installed: readonly InstalledPackage[] = []): FakePackageManager {
   const packages = new Map(installed.map((each) => [each.name, each]));
   const repository: FakePackageManager["repository"] = new Map();
-  const transactions: string[] = [];
+  const begun: string[] = [];
   let refreshes = 0;
 
   const change = (name: string): PackageChange | undefined => {
@@ -130,7 +137,7 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
       if (!packages.has(name)) throw new UpdateRefused(`${name} is not installed`);
       if (packages.get(name)?.isHeld) throw new UpdateRefused(`${name} is held`);
     }
-    const { updates } = await fake.updates(signal);
+    const { updates } = await fake.lists.updates(signal);
     const changes = updates.filter(
       ({ name, isSecurity }) => (names?.includes(name) ?? true) && (!isSecurityOnly || isSecurity),
     );
@@ -190,7 +197,7 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
     missing: fakeMissingPlan(),
     trouble: null,
     calls: [],
-    transactions,
+    begun,
     refreshes: () => refreshes,
     updaters: [],
     comesAlong: [],
@@ -207,19 +214,21 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
         writer: undefined,
         ...fake.faulty,
       }),
-    security: () => Promise.resolve(fake.securityUpdates),
-    refreshedAt: () => Promise.resolve(fake.listsAt ?? undefined),
-    updates: () =>
-      Promise.resolve({
-        updates: [...packages.keys()].flatMap((name) => (packages.get(name)?.isHeld ? [] : (change(name) ?? []))),
-        held: [...packages.values()].filter(({ isHeld }) => isHeld).map(({ name }) => name),
-        listsAt: fake.listsAt,
-      }),
-    release: () => Promise.resolve(fake.newRelease),
-    async refresh() {
-      unlocked();
-      refreshes += 1;
-      return does("refresh");
+    lists: {
+      security: () => Promise.resolve(fake.securityUpdates),
+      refreshedAt: () => Promise.resolve(fake.listsAt ?? undefined),
+      updates: () =>
+        Promise.resolve({
+          updates: [...packages.keys()].flatMap((name) => (packages.get(name)?.isHeld ? [] : (change(name) ?? []))),
+          held: [...packages.values()].filter(({ isHeld }) => isHeld).map(({ name }) => name),
+          listsAt: fake.listsAt,
+        }),
+      release: () => Promise.resolve(fake.newRelease),
+      async refresh() {
+        unlocked();
+        refreshes += 1;
+        return does("refresh");
+      },
     },
     plan: async (request, signal) => (isChange(request) ? planChange(request) : planUpdate(request, signal)),
     holds: {
@@ -235,38 +244,42 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
       },
     },
     unremovable: () => Promise.resolve(fake.protectedPackages),
-    async commit(plan: TransactionPlan, { id, progress, ready }) {
-      unlocked();
-      await ready?.();
-      transactions.push(id);
-      if (fake.hangs) await new Promise(() => undefined);
-      for (const each of plan.changes) {
-        await Promise.resolve();
-        if (fake.broken.has(each.name)) {
-          fake.halfDone.add(each.name);
-          return { isDone: false, reason: `cannot configure ${each.name}` };
+    transactions: {
+      async commit(plan: TransactionPlan, { id, progress, ready }) {
+        unlocked();
+        await ready?.();
+        begun.push(id);
+        if (fake.hangs) await new Promise(() => undefined);
+        for (const each of plan.changes) {
+          await Promise.resolve();
+          if (fake.broken.has(each.name)) {
+            fake.halfDone.add(each.name);
+            return { isDone: false, reason: `cannot configure ${each.name}` };
+          }
+          carryOut(each);
+          progress.line(`changed ${each.name}`);
         }
-        carryOut(each);
-        progress.line(`changed ${each.name}`);
-      }
-      return { isDone: true, reason: "" };
+        return { isDone: true, reason: "" };
+      },
+      settle: () => Promise.resolve(),
+      async repair() {
+        unlocked();
+        const left = [...fake.halfDone].find((name) => fake.broken.has(name));
+        if (left !== undefined) return { isDone: false, reason: `cannot configure ${left}` };
+        fake.halfDone.clear();
+        return Promise.resolve({ isDone: true, reason: "" });
+      },
+      audit: () => Promise.resolve([...fake.halfDone].map((name) => `${name} is half configured`)),
     },
-    settle: () => Promise.resolve(),
-    async repair() {
-      unlocked();
-      const left = [...fake.halfDone].find((name) => fake.broken.has(name));
-      if (left !== undefined) return { isDone: false, reason: `cannot configure ${left}` };
-      fake.halfDone.clear();
-      return Promise.resolve({ isDone: true, reason: "" });
-    },
-    audit: () => Promise.resolve([...fake.halfDone].map((name) => `${name} is half configured`)),
     restartNeeds: () => Promise.resolve({ requiresReboot: fake.requiresReboot, units: [] }),
-    finish: () => does("finish"),
-    planMissing: (reinstalled) => Promise.resolve({ ...fake.missing, reinstalled }),
-    installMissing(plan) {
-      if (plan.obstacle !== null) return Promise.reject(new Error(plan.obstacle));
-      const isSame = JSON.stringify(plan.changes) === JSON.stringify(fake.missing.changes);
-      return isSame ? does("install") : Promise.reject(new Error("what has to be installed has changed meanwhile"));
+    repairs: {
+      finish: () => does("finish"),
+      planMissing: (reinstalled) => Promise.resolve({ ...fake.missing, reinstalled }),
+      installMissing(plan) {
+        if (plan.obstacle !== null) return Promise.reject(new Error(plan.obstacle));
+        const isSame = JSON.stringify(plan.changes) === JSON.stringify(fake.missing.changes);
+        return isSame ? does("install") : Promise.reject(new Error("what has to be installed has changed meanwhile"));
+      },
     },
   };
   return fake;

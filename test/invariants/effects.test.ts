@@ -84,6 +84,8 @@ async function startRecorded(): Promise<{ readonly service: MutableService; read
     PackageManager: service.packageManager,
     PackageFiles: service.packageManager.files,
     Holds: service.packageManager.holds,
+    PackageLists: service.packageManager.lists,
+    Transactions: service.packageManager.transactions,
     SnapshotBackend: service.snapshots,
     Processes: service.processes,
     Reboots: service.reboots,
@@ -155,8 +157,8 @@ describe("effects of operations", () => {
       // An update restarts what still runs replaced files, as far as services may be restarted.
       "Units.restart": ["services:restart", "updates:apply"],
       "Units.settled": ["services:reload", "services:restart", "services:start", "services:stop", "updates:apply"],
-      "PackageManager.commit": packages,
-      "PackageManager.audit": packages,
+      "Transactions.commit": packages,
+      "Transactions.audit": packages,
       "SnapshotBackend.keep": packages,
       "SnapshotBackend.create": snapshots,
       "SnapshotBackend.recordChanges": snapshots,
@@ -200,8 +202,8 @@ const ofFixesAlone: Readonly<Record<string, Scope>> = {
   "Journal.rotate": "health:fix",
   "Journal.vacuum": "health:fix",
   "OldKernels.remove": "health:fix",
-  "PackageManager.finish": "updates:apply",
-  "PackageManager.installMissing": "updates:apply",
+  "PackageRepairs.finish": "updates:apply",
+  "PackageRepairs.installMissing": "updates:apply",
   "SecurityUpdater.apply": "updates:apply",
   "TimeSync.enable": "health:fix",
   "Units.resetFailed": "services:restart",
@@ -227,6 +229,8 @@ function recordedFixes(): { readonly fixes: readonly Fix[]; readonly record: Cal
     SecurityUpdater: security,
     PackageManager: packages,
     OldKernels: packages.oldKernels,
+    PackageLists: packages.lists,
+    PackageRepairs: packages.repairs,
     Units: units,
     DiskCleanup: cleanup,
     Journal: journal,
@@ -261,7 +265,7 @@ describe("effects of fixes", () => {
       expect([id, [...new Set(restarted)]]).toEqual([id, restarted.length === 0 ? [] : plan.units]);
     }
     const reads = (method: string): boolean =>
-      harmless.has(method) || planned.has(method) || method === "PackageManager.refreshedAt";
+      harmless.has(method) || planned.has(method) || method === "PackageLists.refreshedAt";
     for (const fix of recordedFixes().fixes) {
       const has = ["health:fix", ...fix.alsoNeeds];
       const effects = [...(done.get(fix.id) ?? [])].filter((method) => !reads(method));

@@ -39,14 +39,14 @@ function onPrograms(answers: { simulate?: Answer; act?: () => Answer } = {}, boo
   };
   const exec: Exec = (argv) => Promise.resolve(argv).then(answer);
   const locks = { frontendLock: join(root, "a"), databaseLock: join(root, "b"), lists: root };
-  const repairs = apt.open({
+  const { repairs, lists } = apt.open({
     needsReboot: () => Promise.resolve(false),
     exec,
     clock,
     paths: { ...aptPaths, ...locks },
     places: { booted, output: join(root, "out") },
   });
-  return { repairs, acted, clock };
+  return { repairs, lists, acted, clock };
 }
 
 /** Moves the clock on until the work is done, which waits for files in between. */
@@ -139,8 +139,8 @@ describe("repairs of packages by apt", () => {
 
   it("fail where lists could not be fetched although apt succeeds", async () => {
     const stdout = "Err:1 http://x\nW: Failed to fetch http://x/InRelease  Could not connect\n";
-    const { repairs, acted } = onPrograms({ act: () => ({ stdout }) });
-    await expect(repairs.refresh(noProgress, signal)).rejects.toThrow("Failed to fetch http://x/InRelease");
+    const { lists, acted } = onPrograms({ act: () => ({ stdout }) });
+    await expect(lists.refresh(noProgress, signal)).rejects.toThrow("Failed to fetch http://x/InRelease");
     expect(acted).toHaveLength(1);
   });
 

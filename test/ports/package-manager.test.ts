@@ -44,7 +44,7 @@ describe.each<readonly [string, () => PackageManager, boolean]>([
     beforeAll(async () => {
       manager = make();
       installed = await manager.installed(signal);
-      available = await manager.updates(signal);
+      available = await manager.lists.updates(signal);
       plan = await manager.plan(everything, signal);
     });
 
@@ -118,18 +118,18 @@ describe.each<readonly [string, () => PackageManager, boolean]>([
 
     it("completes an empty plan at once, and the wait for an unknown transaction", async () => {
       const nothing = { changes: [], downloadBytes: 0, diskBytes: 0 };
-      expect(await manager.commit(nothing, { id: "nobody-began-it", progress }, signal)).toEqual({
+      expect(await manager.transactions.commit(nothing, { id: "nobody-began-it", progress }, signal)).toEqual({
         isDone: true,
         reason: "",
       });
-      await expect(manager.settle("nobody-began-it", signal)).resolves.toBeUndefined();
+      await expect(manager.transactions.settle("nobody-began-it", signal)).resolves.toBeUndefined();
     });
 
     it("reports what has to be restarted, and what was left half-done", async () => {
       const { requiresReboot, units } = await manager.restartNeeds(signal);
       expect(requiresReboot).toBe(false);
       expect(units.every((unit) => unit.endsWith(".service"))).toBe(true);
-      expect(await manager.audit(signal)).toEqual([]);
+      expect(await manager.transactions.audit(signal)).toEqual([]);
     });
   });
 });

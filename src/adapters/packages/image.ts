@@ -127,20 +127,20 @@ export function onImage(manager: PackageManager, tools: readonly ImageTool[], ex
     oldKernels: noOldKernels,
     // Without `present` there is no snapshot either: nothing could return to it.
     files: { ...manager.files, present: refuse, prefetch: refuse, fetch: refuse, restore: refuse },
-    updates: () => Promise.resolve({ updates: [], held: [], listsAt: null }),
-    security: () => Promise.resolve(undefined),
-    release: async (signal) => (await askTools(tools, exec, signal))?.next,
+    lists: {
+      ...manager.lists,
+      updates: () => Promise.resolve({ updates: [], held: [], listsAt: null }),
+      security: () => Promise.resolve(undefined),
+      release: async (signal) => (await askTools(tools, exec, signal))?.next,
+      refresh: refuse,
+    },
     async restartNeeds(signal) {
       const [needs, state] = await Promise.all([manager.restartNeeds(signal), askTools(tools, exec, signal)]);
       return { ...needs, requiresReboot: needs.requiresReboot || (state?.isStaged ?? false) };
     },
-    refresh: refuse,
     plan: refuse,
     holds: { ...manager.holds, set: refuse },
-    commit: refuse,
-    repair: refuse,
-    finish: refuse,
-    planMissing: refuse,
-    installMissing: refuse,
+    transactions: { ...manager.transactions, commit: refuse, repair: refuse },
+    repairs: { finish: refuse, planMissing: refuse, installMissing: refuse },
   };
 }

@@ -37,7 +37,7 @@ function inOrder<T extends { readonly name: string }>(found: readonly T[], word 
     .map(({ each }) => each);
 }
 
-type Catalogued = Pick<PackageManager, "name" | "installed" | "refreshedAt" | "catalog">;
+type Catalogued = Pick<PackageManager, "name" | "installed" | "lists" | "catalog">;
 
 export interface PackagePorts {
   /** Undefined without a package manager that is supported. */
@@ -140,7 +140,7 @@ const transactionKey = ({ started_at: at, command }: PackageTransaction): string
 export function packagesHandlers({ manager, maySee, seesAll }: PackagePorts): Handlers<typeof packages> {
   return {
     async searchPackages({ query }, context) {
-      const { name: managerName, installed, refreshedAt, catalog } = await cataloguedBy(manager);
+      const { name: managerName, installed, lists, catalog } = await cataloguedBy(manager);
       const { caller } = context;
       const signal = context.signal();
       const words = (query.search ?? "").split(/\s+/).filter((word) => word !== "");
@@ -148,7 +148,7 @@ export function packagesHandlers({ manager, maySee, seesAll }: PackagePorts): Ha
         catalog.search(words, signal),
         installed(signal),
         // The search goes on where only the sources of the lists cannot be listed.
-        refreshedAt().then(
+        lists.refreshedAt().then(
           (at) => (at === undefined ? noLists : undefined),
           (error: unknown) => errorMessage(error),
         ),

@@ -196,28 +196,8 @@ export interface Holds {
   readonly set: (holds: HoldRequest, signal: AbortSignal) => Promise<TransactionResult>;
 }
 
-/** In what managers differ. Each has all of the rest. */
-export interface Capabilities {
-  /** Whether it tells security updates from others. */
-  readonly knowsSecurity: boolean;
-  /** Whether only root can {@link PackageManager.plan}, although nothing is changed. */
-  readonly isPlannedByRoot: boolean;
-  /** Whether packages come in an image: what would change them throws {@link ImageBased}, and only root can ask for the next release. */
-  readonly isImageBased: boolean;
-}
-
-/** The package manager of the host. It asks no questions and keeps configuration files. */
-export interface PackageManager {
-  readonly name: PackageManagerName;
-  readonly capabilities: Capabilities;
-  readonly commands: ManagerCommands;
-  readonly files: PackageFiles;
-  readonly holds: Holds;
-  readonly oldKernels: OldKernels;
-  readonly catalog: PackageCatalog;
-  readonly installed: (signal: AbortSignal) => Promise<readonly InstalledPackage[]>;
-  /** @throws when it does not answer. */
-  readonly faults: (signal: AbortSignal) => Promise<PackageFaults>;
+/** What package lists say, which are on the disk. */
+export interface PackageLists {
   readonly updates: (signal: AbortSignal) => Promise<AvailableUpdates>;
   /** Pending security updates by the lists on disk, of held packages too; undefined where the lists do not tell. */
   readonly security: (signal: AbortSignal) => Promise<readonly SecurityUpdate[] | undefined>;
@@ -229,10 +209,10 @@ export interface PackageManager {
   readonly release: (signal: AbortSignal) => Promise<SystemRelease | undefined>;
   /** @throws PackagesLocked; Error when a list cannot be loaded. */
   readonly refresh: (progress: Progress, signal: AbortSignal) => Promise<void>;
-  /** @throws UpdateRefused for names that are not installed or are held, or without a solution. */
-  readonly plan: (request: UpdateRequest | ChangeRequest, signal: AbortSignal) => Promise<TransactionPlan>;
-  /** By name of an installed package, why it is never removed. */
-  readonly unremovable: (signal: AbortSignal) => Promise<ReadonlyMap<string, string>>;
+}
+
+/** Changes packages, in units that outlive who began them. */
+export interface Transactions {
   /**
    * Makes exactly the changes of the plan, in its own systemd unit named after the transaction, independently of the caller.
    * @throws PackagesLocked before any change; UpdateRefused when the plan has become obsolete.
@@ -255,11 +235,10 @@ export interface PackageManager {
     signal: AbortSignal,
   ) => Promise<TransactionResult>;
   readonly audit: (signal: AbortSignal) => Promise<readonly string[]>;
-  /** Timers that install updates by themselves as this host is set up, whether or not they are active. */
-  readonly otherUpdaters: (signal: AbortSignal) => Promise<readonly string[]>;
-  readonly restartNeeds: (
-    signal: AbortSignal,
-  ) => Promise<{ readonly requiresReboot: boolean; readonly units: readonly string[] }>;
+}
+
+/** What fixes do. */
+export interface PackageRepairs {
   /**
    * Finishes what was interrupted, whoever began it. This and {@link installMissing} wait a while for locks.
    * @throws when it did not succeed: in the words of the manager and of the package, or with who holds the lock.
@@ -269,6 +248,42 @@ export interface PackageManager {
   readonly planMissing: (reinstalled: readonly string[], signal: AbortSignal) => Promise<MissingPlan>;
   /** @throws as {@link finish}, and when it would no longer do what the plan says. */
   readonly installMissing: (plan: MissingPlan, signal: AbortSignal) => Promise<void>;
+}
+
+/** In what managers differ. Each has all of the rest. */
+export interface Capabilities {
+  /** Whether it tells security updates from others. */
+  readonly knowsSecurity: boolean;
+  /** Whether only root can {@link PackageManager.plan}, although nothing is changed. */
+  readonly isPlannedByRoot: boolean;
+  /** Whether packages come in an image: what would change them throws {@link ImageBased}, and only root can ask for the next release. */
+  readonly isImageBased: boolean;
+}
+
+/** The package manager of the host. It asks no questions and keeps configuration files. */
+export interface PackageManager {
+  readonly name: PackageManagerName;
+  readonly capabilities: Capabilities;
+  readonly commands: ManagerCommands;
+  readonly lists: PackageLists;
+  readonly transactions: Transactions;
+  readonly repairs: PackageRepairs;
+  readonly files: PackageFiles;
+  readonly holds: Holds;
+  readonly oldKernels: OldKernels;
+  readonly catalog: PackageCatalog;
+  readonly installed: (signal: AbortSignal) => Promise<readonly InstalledPackage[]>;
+  /** @throws when it does not answer. */
+  readonly faults: (signal: AbortSignal) => Promise<PackageFaults>;
+  /** @throws UpdateRefused for names that are not installed or are held, or without a solution. */
+  readonly plan: (request: UpdateRequest | ChangeRequest, signal: AbortSignal) => Promise<TransactionPlan>;
+  /** By name of an installed package, why it is never removed. */
+  readonly unremovable: (signal: AbortSignal) => Promise<ReadonlyMap<string, string>>;
+  /** Timers that install updates by themselves as this host is set up, whether or not they are active. */
+  readonly otherUpdaters: (signal: AbortSignal) => Promise<readonly string[]>;
+  readonly restartNeeds: (
+    signal: AbortSignal,
+  ) => Promise<{ readonly requiresReboot: boolean; readonly units: readonly string[] }>;
 }
 
 /** The configuration of a package's new version, next to the file that was changed on this host and kept. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { UpdateRefused } from "#domain/ports/packages.ts";
+import { type Transactions, UpdateRefused } from "#domain/ports/packages.ts";
 import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { fakeCondition } from "../../../test/api/conditions.ts";
 import { createFakeJournal } from "../../../test/fakes/journal.ts";
-import type { FakePackageManager } from "../../../test/fakes/package-manager.ts";
+import { committing } from "../../../test/fakes/package-manager.ts";
 import { createSnapshotsOf } from "../../../test/fakes/snapshot-backend.ts";
 import {
   guarded,
@@ -100,7 +100,9 @@ describe("a guarded update", () => {
   it("rolls nothing back when nothing was changed", async () => {
     const { manager, ports, wanted } = setUp();
     const commit = () => Promise.reject(new UpdateRefused("there is no room"));
-    expect(await applyUpdates(wanted(guarded), { ...ports, manager: { ...manager, commit } }, work())).toMatchObject({
+    expect(
+      await applyUpdates(wanted(guarded), { ...ports, manager: committing(manager, commit) }, work()),
+    ).toMatchObject({
       success: false,
       error: "there is no room",
       guard: { outcome: "kept", message: "nothing was changed" },
@@ -128,25 +130,25 @@ describe("a guarded update", () => {
       expect(isReady || versions(manager)["server"] === "3.1").toBe(true);
       return well;
     });
-    const { commit } = manager;
-    const slow: FakePackageManager["commit"] = (plan, options, stop) => {
+    const { commit } = manager.transactions;
+    const slow: Transactions["commit"] = (plan, options, stop) => {
       const ready = async () => {
         isReady = true;
         await options.ready?.();
       };
       return commit(plan, { ...options, ready }, stop);
     };
-    const result = await applyUpdates(wanted(guarded), { ...ports, manager: { ...manager, commit: slow } }, work());
+    const result = await applyUpdates(wanted(guarded), { ...ports, manager: committing(manager, slow) }, work());
     expect(result).toMatchObject({ success: true, guard: { outcome: "kept" } });
     expect(isReady).toBe(true);
   });
 
   it("is kept where the host was not inspected before, which it reports", async () => {
     const { manager, ports, wanted } = setUp();
-    const { commit } = manager;
-    const blind: FakePackageManager["commit"] = (plan, { id, progress }, stop) => commit(plan, { id, progress }, stop);
+    const { commit } = manager.transactions;
+    const blind: Transactions["commit"] = (plan, { id, progress }, stop) => commit(plan, { id, progress }, stop);
     expect(
-      await applyUpdates(wanted(guarded), { ...ports, manager: { ...manager, commit: blind } }, work()),
+      await applyUpdates(wanted(guarded), { ...ports, manager: committing(manager, blind) }, work()),
     ).toMatchObject({
       success: true,
       guard: { outcome: "kept", message: expect.stringContaining("was not looked at before") },

@@ -8,6 +8,7 @@ import type {
   PackageManager,
   TransactionPlan,
   TransactionResult,
+  Transactions,
   UpdateRequest,
 } from "#domain/ports/packages.ts";
 import {
@@ -152,24 +153,24 @@ export async function takeSnapshot(update: Update, last: ApplyPhase): Promise<Ap
 async function resume(
   { manager, id, signal }: Update,
   { plan }: ApplyPhase,
-  during: Parameters<PackageManager["commit"]>[1],
+  during: Parameters<Transactions["commit"]>[1],
 ): Promise<TransactionResult> {
-  await manager.settle(id, signal);
-  const repaired = await manager.repair(during, signal);
+  await manager.transactions.settle(id, signal);
+  const repaired = await manager.transactions.repair(during, signal);
   const done = doneOf(plan, await packagesNow(plan, manager, signal));
   const rest = plan.changes.filter((change) => !done.includes(change));
   if (rest.length === 0 || !repaired.isDone) return repaired;
-  return manager.commit({ ...plan, changes: rest }, during, signal);
+  return manager.transactions.commit({ ...plan, changes: rest }, during, signal);
 }
 
 /** Begins the transaction, or goes on from what it left where its end was not seen. */
 async function begin(
   update: Update,
   last: ApplyPhase,
-  during: Parameters<PackageManager["commit"]>[1],
+  during: Parameters<Transactions["commit"]>[1],
 ): Promise<TransactionResult> {
   try {
-    return await update.manager.commit(last.plan, during, update.signal);
+    return await update.manager.transactions.commit(last.plan, during, update.signal);
   } catch (error) {
     if (!(error instanceof TransactionUnseen)) throw error;
     update.progress.line(`${error.message}; waiting for its end`);

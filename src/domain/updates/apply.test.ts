@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { PackageFileMissing, type TransactionPlan, TransactionUnseen } from "#domain/ports/packages.ts";
-import { type FakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
+import { PackageFileMissing, type Transactions, TransactionUnseen } from "#domain/ports/packages.ts";
+import { committing, fakePackage } from "../../../test/fakes/package-manager.ts";
 import { createSnapshotsOf } from "../../../test/fakes/snapshot-backend.ts";
 import { fakeStaleProcess } from "../../../test/fakes/stale-code.ts";
 import {
@@ -62,12 +62,12 @@ describe("configuration files that were changed on the host", () => {
   it("are named where the update has put a new version beside them, also over an older one", async () => {
     const { manager, ports, wanted, configFiles } = setUp();
     configFiles.list = [dist, old];
-    const { commit } = manager;
-    const changing: FakePackageManager["commit"] = (...given) => {
+    const { commit } = manager.transactions;
+    const changing: Transactions["commit"] = (...given) => {
       configFiles.list = [{ ...dist, changedAt: 2 }, old];
       return commit(...given);
     };
-    const result = await applyUpdates(wanted(), { ...ports, manager: { ...manager, commit: changing } }, work());
+    const result = await applyUpdates(wanted(), { ...ports, manager: committing(manager, changing) }, work());
     expect(result).toMatchObject({
       success: true,
       kept_configs: [{ file: "/etc/a.conf", offered: "/etc/a.conf.dpkg-dist" }],
@@ -107,7 +107,10 @@ describe("an update that is hindered", () => {
 
   it("reports what it did although it cannot be inspected", async () => {
     const { manager, ports, wanted } = setUp();
-    const blind = { ...ports, manager: { ...manager, audit: failing, restartNeeds: failing } };
+    const blind = {
+      ...ports,
+      manager: { ...manager, transactions: { ...manager.transactions, audit: failing }, restartNeeds: failing },
+    };
     expect(await applyUpdates(wanted(), blind, work())).toMatchObject({
       success: false,
       snapshot_id: "20260101-000000",
@@ -149,7 +152,7 @@ describe("an update that is hindered", () => {
       return Promise.resolve({ isDone: false, reason: "it was ended by SIGTERM" });
     };
     const stopped = { ...work(undefined, (next) => (saved = next)), signal: stop.signal };
-    await expect(applyUpdates(wanted(), { ...ports, manager: { ...manager, commit } }, stopped)).rejects.toThrow(
+    await expect(applyUpdates(wanted(), { ...ports, manager: committing(manager, commit) }, stopped)).rejects.toThrow(
       "stopped",
     );
     expect(saved?.is).toBe("committing");
@@ -158,14 +161,14 @@ describe("an update that is hindered", () => {
   it("waits for a transaction whose end was not seen, and does the rest", async () => {
     const { manager, ports, wanted } = setUp();
     const asked: string[] = [];
-    const commit: typeof manager.commit = (plan, during, ...rest) => {
+    const commit: typeof manager.transactions.commit = (plan, during, ...rest) => {
       asked.push(plan.changes.map(({ name }) => name).join());
-      if (asked.length > 1) return manager.commit(plan, during, ...rest);
+      if (asked.length > 1) return manager.transactions.commit(plan, during, ...rest);
       manager.packages.set("editor", fakePackage("editor", "1.1"));
       return Promise.reject(new TransactionUnseen("systemd did not tell how it ended"));
     };
-    const settle: typeof manager.settle = () => Promise.resolve(void asked.push("settle"));
-    const stubborn = { ...ports, manager: { ...manager, commit, settle } };
+    const settle: typeof manager.transactions.settle = () => Promise.resolve(void asked.push("settle"));
+    const stubborn = { ...ports, manager: { ...manager, transactions: { ...manager.transactions, commit, settle } } };
     expect(await applyUpdates(wanted(), stubborn, work())).toMatchObject({ success: true, packages_updated: 3 });
     expect(asked).toEqual(["editor,library,server", "settle", "library,server"]);
   });
@@ -249,21 +252,18 @@ describe("a purge of what was removed before", () => {
     const phase = { is: "committing", plan, snapshotId: "" } as const;
     const request = { change: "purge", names: ["old"], removesOnlyNamed: false } as const;
     const input = { request, takesSnapshot: false, isGuarded: false };
-    const stuck = { ...manager, commit: () => Promise.resolve({ isDone: false, reason: "apt-get was killed" }) };
+    const stuck = committing(manager, () => Promise.resolve({ isDone: false, reason: "apt-get was killed" }));
     expect(await applyUpdates(input, { ...ports, manager: stuck }, work(phase))).toMatchObject({
       success: false,
       packages_updated: 0,
       packages: [],
       error: "apt-get was killed",
     });
-    const purging = {
-      ...manager,
-      commit({ changes, isPurge }: TransactionPlan) {
-        expect([changes, isPurge]).toEqual([[change], true]);
-        manager.files.packages = [];
-        return Promise.resolve({ isDone: true, reason: "" });
-      },
-    };
+    const purging = committing(manager, ({ changes, isPurge }) => {
+      expect([changes, isPurge]).toEqual([[change], true]);
+      manager.files.packages = [];
+      return Promise.resolve({ isDone: true, reason: "" });
+    });
     expect(await applyUpdates(input, { ...ports, manager: purging }, work(phase))).toMatchObject({
       success: true,
       packages_updated: 1,

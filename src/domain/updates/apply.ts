@@ -129,7 +129,8 @@ async function rollBackTo(update: Update, last: ApplyPhase, worse: readonly stri
 
 async function isUntouched({ manager, signal }: Update, { plan }: ApplyPhase): Promise<boolean> {
   return (
-    changedOf(plan, await packagesNow(plan, manager, signal)).length === 0 && (await manager.audit(signal)).length === 0
+    changedOf(plan, await packagesNow(plan, manager, signal)).length === 0 &&
+    (await manager.transactions.audit(signal)).length === 0
   );
 }
 
@@ -183,7 +184,7 @@ async function report(update: Update, last: ApplyPhase, guarded: Guarded | undef
     }
   };
   const now = await orUnknown("which packages are installed", () => packagesNow(plan, manager, signal), undefined);
-  const leftOver = await orUnknown("what is left half-done", () => manager.audit(signal), []);
+  const leftOver = await orUnknown("what is left half-done", () => manager.transactions.audit(signal), []);
   const noNeeds = { requiresReboot: false, units: [] };
   const needs = await orUnknown("what has to be restarted", () => manager.restartNeeds(signal), noNeeds);
   const keptFiles = await orUnknown("which configuration files were kept", () => findKeptFiles(update, last), []);

@@ -118,7 +118,7 @@ async function update(
     if (rival !== undefined) return found("refused", rival);
     if (plan.what === "security" && !manager.capabilities.knowsSecurity)
       return found("refused", `${manager.name} does not distinguish security updates from others (set what to all)`);
-    await refusedAsInvalid(() => manager.refresh(noProgress, signal)).catch(notRefreshed);
+    await refusedAsInvalid(() => manager.lists.refresh(noProgress, signal)).catch(notRefreshed);
     const { changes } = await refusedAsInvalid(() => manager.plan(input.request, signal));
     if (changes.length === 0) return found("nothing", "nothing to update");
     const held = heldBack("updates:apply");

@@ -55,8 +55,8 @@ async function findUpdates(
   signal: AbortSignal,
 ): Promise<UpdateCheck> {
   const [{ updates: list, held, listsAt }, release, needs] = await Promise.all([
-    manager.updates(signal),
-    manager.release(signal),
+    manager.lists.updates(signal),
+    manager.lists.release(signal),
     manager.restartNeeds(signal),
   ]);
   return {
@@ -278,7 +278,7 @@ export function updatesHandlers(ports: {
   // Two at a time would wait for each other's locks, and the second would find nothing new.
   const refresh = createSharedRun(async (signal) => {
     const { manager } = await managed();
-    await refusedAsInvalid(() => manager.refresh(noProgress, signal)).catch(notRefreshed);
+    await refusedAsInvalid(() => manager.lists.refresh(noProgress, signal)).catch(notRefreshed);
   });
 
   return {

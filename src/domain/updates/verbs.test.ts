@@ -99,7 +99,7 @@ describe("the residue of an interrupted rollback", () => {
       const { id: snapshotId } = await verbs["snapshots.create"]({ description: "" }, work);
       fake.interrupted.add("gone");
       const settled: string[] = [];
-      Object.assign(manager, {
+      Object.assign(manager.transactions, {
         settle(id: string) {
           settled.push(id);
           return Promise.resolve();

@@ -130,7 +130,7 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
 
   /** Removes leftovers of interrupted rollbacks; the lock excludes that another one is running. */
   const tidy = async (work: Reporting): Promise<void> => {
-    const settle = (id: string): Promise<void> => manager.settle(id, work.signal);
+    const settle = (id: string): Promise<void> => manager.transactions.settle(id, work.signal);
     await orReport(work, "leftovers of rollbacks", () => backend.tidy(settle, work.signal));
   };
 
@@ -177,7 +177,7 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
       const taken = (await backend.list(signal)).find((each) => each.id === id);
       const create = async (): Promise<StoredSnapshot> => {
         // Pending updates are what changes next: their current package files are available only now.
-        const { updates: changes } = await manager.updates(signal);
+        const { updates: changes } = await manager.lists.updates(signal);
         return backend.create({ id, description, kind: "manual", changes, progress }, signal);
       };
       const snapshot = taken ?? (await refusedAsInvalid(create));

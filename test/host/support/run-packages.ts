@@ -106,10 +106,10 @@ async function fetchAll(names: readonly string[], folder: string) {
 /** How often a program is run for a second look. */
 async function countAgain(): Promise<number> {
   const look = async () => [
-    await manager.updates(signal),
+    await manager.lists.updates(signal),
     await check(statusCheckId(manager.name)),
     await check("security_updates"),
-    await manager.refreshedAt(),
+    await manager.lists.refreshedAt(),
   ];
   await look();
   asked = 0;
@@ -119,12 +119,12 @@ async function countAgain(): Promise<number> {
 
 /** Goes on with a plan at once, as the next process of an update does. */
 async function goOn(id: string, plan: TransactionPlan): Promise<GoneOn> {
-  await manager.settle(id, signal);
-  const repaired = await manager.repair({ id, progress }, signal);
+  await manager.transactions.settle(id, signal);
+  const repaired = await manager.transactions.repair({ id, progress }, signal);
   const done = doneOf(plan, await packagesNow(plan, manager, signal));
   const rest = { ...plan, changes: plan.changes.filter((change) => !done.includes(change)) };
-  const committed = await manager.commit(rest, { id, progress }, signal);
-  const left = await manager.audit(signal);
+  const committed = await manager.transactions.commit(rest, { id, progress }, signal);
+  const left = await manager.transactions.audit(signal);
   const { status } = await check(statusCheckId(manager.name));
   return { repaired, committed, installed: await manager.installed(signal), left, status };
 }
@@ -152,35 +152,35 @@ async function carryOut(work: PackageWork): Promise<unknown> {
     case "countAgain":
       return countAgain();
     case "updates":
-      return manager.updates(signal);
+      return manager.lists.updates(signal);
     case "installed":
       return manager.installed(signal);
     case "release":
-      return manager.release(signal);
+      return manager.lists.release(signal);
     case "refresh":
-      return manager.refresh(progress, signal);
+      return manager.lists.refresh(progress, signal);
     case "simulate":
       return simulate(work.request);
     case "planChange":
       return planFor(manager, work.request, signal);
     case "commit":
-      return manager.commit(work.plan, { id: work.id, progress }, signal);
+      return manager.transactions.commit(work.plan, { id: work.id, progress }, signal);
     case "goOn":
       return goOn(work.id, work.plan);
     case "settle":
-      return manager.settle(work.id, signal);
+      return manager.transactions.settle(work.id, signal);
     case "repair":
-      return manager.repair({ id: work.id, progress }, signal);
+      return manager.transactions.repair({ id: work.id, progress }, signal);
     case "audit":
-      return manager.audit(signal);
+      return manager.transactions.audit(signal);
     case "restartNeeds":
       return manager.restartNeeds(signal);
     case "finish":
-      return manager.finish(signal);
+      return manager.repairs.finish(signal);
     case "planMissing":
-      return manager.planMissing([], signal);
+      return manager.repairs.planMissing([], signal);
     case "installMissing":
-      return manager.installMissing(await manager.planMissing([], signal), signal);
+      return manager.repairs.installMissing(await manager.repairs.planMissing([], signal), signal);
     case "fetch":
       return fetchAll(work.names, work.folder);
     case "identify":

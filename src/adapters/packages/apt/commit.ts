@@ -2,12 +2,13 @@ import { mkdir, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { readTextOrEmpty, writeFileAtomic } from "#adapters/files/index.ts";
 import {
+  type Holds,
   type PackageChange,
-  type PackageManager,
   type PresentPackage,
   type Progress,
   type TransactionPlan,
   type TransactionResult,
+  type Transactions,
   UpdateRefused,
 } from "#domain/ports/packages.ts";
 import { formatBytes } from "#kernel/text.ts";
@@ -122,7 +123,7 @@ export function createCommit(ports: {
 
   return async (
     plan: TransactionPlan,
-    { id, progress, ready }: Parameters<PackageManager["commit"]>[1],
+    { id, progress, ready }: Parameters<Transactions["commit"]>[1],
     signal: AbortSignal,
   ): Promise<TransactionResult> => {
     const unit = unitFor(id);
@@ -168,7 +169,7 @@ export function createHolds(ports: {
   readonly transact: Transact;
   readonly paths: AptPaths;
   readonly present: () => Promise<readonly PresentPackage[]>;
-}): PackageManager["holds"]["set"] {
+}): Holds["set"] {
   const { transact, paths, present } = ports;
   return async ({ isHeld, packages }, signal) => {
     const installed = (await present()).filter(({ state }) => state !== "configuration").map(qualifiedName);

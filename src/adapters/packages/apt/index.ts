@@ -4,10 +4,12 @@ import {
   type InstalledPackage,
   isChange,
   type PackageChange,
+  type PackageLists,
   type PackageManager,
   type PresentPackage,
   type Progress,
   type TransactionResult,
+  type Transactions,
 } from "#domain/ports/packages.ts";
 import { createLockTable } from "../common/locks.ts";
 import { type Backend, keptFolder, type ManagerPorts } from "../common/ports.ts";
@@ -36,10 +38,10 @@ function createRepair(ports: {
   readonly marks: ReturnType<typeof createMarks>;
   readonly repairsFor: (progress: Progress, unit: string) => ReturnType<typeof createRepairs>;
   readonly present: () => Promise<readonly PresentPackage[]>;
-}): Pick<PackageManager, "audit" | "repair"> {
+}): Pick<Transactions, "audit" | "repair"> {
   const { transact, faults, marks, repairsFor, present } = ports;
 
-  const audit: PackageManager["audit"] = async (signal) => {
+  const audit: Transactions["audit"] = async (signal) => {
     const { writer, isInterrupted, unfinished, unmet } = await faults(signal);
     if (writer !== undefined) return [];
     return [
@@ -58,7 +60,7 @@ function createRepair(ports: {
     await marks.forget(unit);
   };
 
-  const repair: PackageManager["repair"] = async ({ id, progress }, signal) => {
+  const repair: Transactions["repair"] = async ({ id, progress }, signal) => {
     const unit = unitFor(id);
     const repairs = repairsFor(progress, unit);
     const { writer, isInterrupted, unfinished } = await faults(signal);
@@ -134,11 +136,11 @@ function createCatalog(ports: {
 }
 
 function createAvailable(
-  ports: Pick<PackageManager, "refreshedAt"> & {
+  ports: Pick<PackageLists, "refreshedAt"> & {
     readonly offers: ReturnType<typeof createOffers>;
     readonly database: ReturnType<typeof createDatabase>;
   },
-): PackageManager["updates"] {
+): PackageLists["updates"] {
   const { offers, database, refreshedAt } = ports;
   return async (signal) => {
     const all = await offers(signal);
@@ -210,14 +212,15 @@ function createApt(ports: AptPorts): PackageManager {
     catalog: createCatalog({ exec, database, present, paths, lists, ...(files && { history: files.history }) }),
 
     faults,
-    security: createSecurity(offers),
-    refreshedAt,
-
-    updates: createAvailable({ offers, database, refreshedAt }),
-    release,
-    refresh: (progress, signal) =>
-      orLocked(() => refreshLists({ transact: reporting(progress), paths, lists }, signal)),
-    ...createRepairs({ exec, transact, paths }),
+    lists: {
+      updates: createAvailable({ offers, database, refreshedAt }),
+      security: createSecurity(offers),
+      release,
+      refreshedAt,
+      refresh: (progress, signal) =>
+        orLocked(() => refreshLists({ transact: reporting(progress), paths, lists }, signal)),
+    },
+    repairs: createRepairs({ exec, transact, paths }),
     async plan(request, signal) {
       if (isChange(request)) return simulate.change(request, signal);
       const plan = await simulate.plan(request, signal);
@@ -225,10 +228,12 @@ function createApt(ports: AptPorts): PackageManager {
     },
     holds: { lack: () => Promise.resolve(undefined), set: createHolds({ transact, paths, present }) },
     unremovable: () => readUnremovable(paths.status, runningKernel()),
-    commit: createCommit({ simulate, transact, paths, isAutomatic, marks }),
-    settle: (id, signal) => settle(ports, unitFor(id), signal),
-    repair,
-    audit,
+    transactions: {
+      commit: createCommit({ simulate, transact, paths, isAutomatic, marks }),
+      settle: (id, signal) => settle(ports, unitFor(id), signal),
+      repair,
+      audit,
+    },
     otherUpdaters: createUpdaters({ exec }),
     restartNeeds: async (signal) => ({
       requiresReboot: await needsReboot(signal),

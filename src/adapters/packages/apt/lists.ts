@@ -2,7 +2,7 @@ import { lstat, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
-import type { PackageManager } from "#domain/ports/packages.ts";
+import type { PackageLists } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { askWhole, ManagerRefuses } from "../common/asking.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
@@ -65,7 +65,7 @@ export interface Lists {
   readonly folder: () => Promise<string>;
   /** Of all sources that are enabled. @throws CommandFailed where apt cannot read them. */
   readonly sources: () => Promise<readonly Source[]>;
-  readonly refreshedAt: PackageManager["refreshedAt"];
+  readonly refreshedAt: PackageLists["refreshedAt"];
 }
 
 export function createLists({ exec, paths }: { readonly exec: Exec; readonly paths: AptPaths }): Lists {

@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageManager } from "#domain/ports/packages.ts";
+import type { PackageLists } from "#domain/ports/packages.ts";
 import { askWhole, ManagerRefuses } from "../common/asking.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
 import { type DpkgDatabase, type DpkgEntry, nativeArchitecture, wordFor } from "./database.ts";
@@ -127,7 +127,7 @@ export function createOffers(ports: {
 
 /** Pending security updates. */
 export const createSecurity =
-  (offers: (signal: AbortSignal) => Promise<readonly Offer[]>): PackageManager["security"] =>
+  (offers: (signal: AbortSignal) => Promise<readonly Offer[]>): PackageLists["security"] =>
   async (signal) => {
     const pending = (await offers(signal)).filter(({ suites }) => suites.length > 0);
     return pending.map(({ entry: { name, architecture, version, want }, candidate, suites }) => {

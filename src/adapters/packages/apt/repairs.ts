@@ -1,9 +1,8 @@
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { MissingPlan } from "#domain/ports/packages.ts";
+import type { MissingPlan, PackageRepairs } from "#domain/ports/packages.ts";
 import { demandSamePlan } from "../common/asking.ts";
-import type { Repairs } from "../common/ports.ts";
 import type { Transact } from "../common/transactions.ts";
 import { type Lists, olderReleases, releaseMarks } from "./lists.ts";
 import { failureReason } from "./output.ts";
@@ -83,11 +82,11 @@ export async function refreshLists(
   await transact({ unit: "steward-apt-stamp", description, argv, locks: [] }, signal);
 }
 
-export function createRepairs(ports: RepairPorts): Repairs {
+export function createRepairs(ports: RepairPorts): PackageRepairs {
   const { exec, transact, paths } = ports;
   const locks = [paths.frontendLock, paths.databaseLock];
 
-  const planMissing: Repairs["planMissing"] = async (reinstalled, signal) => {
+  const planMissing: PackageRepairs["planMissing"] = async (reinstalled, signal) => {
     const words = repairArgs(reinstalled);
     const ask = (option: string) => exec(["/usr/bin/apt-get", ...onlyAsking, option, ...words], { signal });
     const rehearsal = await ask("--simulate");

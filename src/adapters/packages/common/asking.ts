@@ -1,9 +1,7 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandOptions, CommandResult, Exec } from "#adapters/exec/index.ts";
-import { createLineSplitter, type OutputLine } from "#adapters/exec/line-splitter.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
-import { type MissingPlan, type PackageManager, UpdateRefused } from "#domain/ports/packages.ts";
-import { toError } from "#kernel/errors.ts";
+import { type MissingPlan, type PackageRepairs, UpdateRefused } from "#domain/ports/packages.ts";
 import { areSame } from "./changes.ts";
 import type { Argv } from "./ports.ts";
 
@@ -30,68 +28,6 @@ export async function askWhole(
   return result;
 }
 
-/** Of a longer line its beginning is told. */
-const maxLineBytes = 1024 * 1024;
-
-/** Tells the lines of what a program prints, as it comes: the program is not stopped by what is wrong with one. */
-export function createOutputLines(onLine: (line: string) => void) {
-  const splitter = createLineSplitter(maxLineBytes);
-  let fault: Error | undefined;
-  const tell = (lines: readonly OutputLine[]): void => {
-    if (fault !== undefined) return;
-    try {
-      for (const { bytes } of lines) onLine(bytes.toString());
-    } catch (error) {
-      fault = toError(error);
-    }
-  };
-  return {
-    take: (chunk: Buffer): void => tell(splitter.push(chunk)),
-    /** @throws Error what was wrong. */
-    end(): void {
-      tell(splitter.end());
-      if (fault !== undefined) throw fault;
-    },
-  };
-}
-
-/** Fields as programs show them, `Name : value`, with more lines of a value below it, further in. */
-export function parseShownFields(lines: readonly string[]): ReadonlyMap<string, readonly string[]> {
-  const fields = new Map<string, string[]>();
-  let values: string[] | undefined;
-  for (const line of lines) {
-    const [, name, value = ""] = /^(\S[^:]*?) *: ?(.*)$/.exec(line) ?? [];
-    if (name === undefined) values?.push(line);
-    else {
-      values = [value];
-      fields.set(name, values);
-    }
-  }
-  return fields;
-}
-
-export function joinFailures(failures: readonly string[], most = 3): string {
-  const more = failures.length > most ? [`and ${failures.length - most} more scripts`] : [];
-  return [...failures.slice(0, most), ...more].join("; ");
-}
-
-/** A script of a package that failed, and the last that it said. */
-export interface ScriptError {
-  readonly name: string;
-  /** Which of them, where that is told. */
-  readonly script?: string;
-  readonly said: string | undefined;
-}
-
-const describeScript = ({ name, script, said }: ScriptError): string =>
-  `${name}: its ${script === undefined ? "" : `${script} `}script failed${said === undefined ? "" : ` (${said})`}`;
-
-/** Says which scripts failed in an output; empty where none did. */
-export const scriptFailuresBy =
-  (parse: (text: string) => readonly ScriptError[]) =>
-  (text: string): string =>
-    joinFailures(parse(text).map(describeScript));
-
 export async function orObstacle(plan: MissingPlan, work: () => Promise<MissingPlan>): Promise<MissingPlan> {
   try {
     return await work();
@@ -103,7 +39,7 @@ export async function orObstacle(plan: MissingPlan, work: () => Promise<MissingP
 
 /** The plan as it would be made now. @throws CommandFailed where it is not the one that was decided upon. */
 export async function demandSamePlan(
-  planMissing: PackageManager["planMissing"],
+  planMissing: PackageRepairs["planMissing"],
   plan: MissingPlan,
   signal: AbortSignal,
 ): Promise<MissingPlan> {

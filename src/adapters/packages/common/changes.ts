@@ -56,15 +56,17 @@ export const heldIn = <T extends PackageVersion>(state: {
 export const describeUnmet = ({ name, needs }: { readonly name: string; readonly needs: string }): string =>
   `${name} lacks what it needs (${needs})`;
 
-/** @throws UpdateRefused for what is not installed, or held. */
+/** @throws UpdateRefused for what is held, and for what is not installed, unless it is to be. */
 export function demandNames<T extends PackageVersion>(
   names: readonly string[],
   { packages, isHeld }: { readonly packages: readonly T[]; readonly isHeld: (found: T) => boolean },
   isPackageName: (name: string) => boolean,
+  isToBeInstalled = false,
 ): void {
   for (const name of names) {
+    if (isToBeInstalled && !isPackageName(name)) throw new UpdateRefused(`${name} is not a package name`);
     const found = isPackageName(name) ? packages.filter((each) => each.name === name) : [];
-    if (found.length === 0) throw new UpdateRefused(`${name} is not installed`);
+    if (found.length === 0 && !isToBeInstalled) throw new UpdateRefused(`${name} is not installed`);
     if (found.some(isHeld)) throw new UpdateRefused(`${name} is held at its version`);
   }
 }

@@ -1,4 +1,4 @@
-import type { PackageFaults, PackageManager, PackageVersion } from "#domain/ports/packages.ts";
+import type { PackageFaults, PackageManager, PackageVersion, Transactions } from "#domain/ports/packages.ts";
 import { describeUnmet, heldIn } from "./changes.ts";
 import type { LockHolder } from "./locks.ts";
 import type { Asks, ManagerPorts } from "./ports.ts";
@@ -30,7 +30,7 @@ export function createQuestions<Package extends PackageVersion>(
     readonly asksReboot?: Asks<boolean>;
   },
   ports: ManagerPorts,
-): Pick<PackageManager, "faults" | "audit" | "restartNeeds"> {
+): Pick<PackageManager, "faults" | "restartNeeds"> & Pick<Transactions, "audit"> {
   const staleUnits = createStaleUnits();
   return {
     async faults(signal) {

@@ -14,8 +14,6 @@ export interface PackagePorts {
   readonly root?: string;
 }
 
-export type Repairs = Pick<PackageManager, "finish" | "planMissing" | "installMissing">;
-
 export interface ManagerPorts extends PackagePorts {
   readonly needsReboot: (signal: AbortSignal) => Promise<boolean>;
   /** Where answers are cached, and marks that are to be set survive a power cut. */

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { PackageCatalog } from "#domain/ports/package-catalog.ts";
-import type { PackageManager } from "#domain/ports/packages.ts";
+import type { PackageManager, Transactions } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf } from "../common/marks.ts";
 import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
@@ -13,8 +13,7 @@ import { asResult, unitFor } from "../common/transactions.ts";
 import type { Dialect, Dnf, RpmDatabase } from "./dialect.ts";
 import { dialect4 } from "./dialect4.ts";
 import { dialect5 } from "./dialect5.ts";
-import { openDnf } from "./host.ts";
-import { databaseMark, listsAt, listsMark } from "./marks.ts";
+import { databaseMark, listsAt, listsMark, openDnf } from "./host.ts";
 import { createDnfPackageFiles } from "./package-files.ts";
 import { createPlans } from "./plans.ts";
 import { createRepairs, findingsOf, refresh, setVersionLocks } from "./repairs.ts";
@@ -104,17 +103,15 @@ function createDnf(dialect: Dialect, ports: ManagerPorts): PackageManager {
     ports,
   );
 
-  return {
-    ...manager,
-    async repair(transaction, signal) {
-      const repaired = await manager.repair(transaction, signal);
-      if (!repaired.isDone) return repaired;
-      return asResult(
-        () => dialect.restoreReasons(dnf, unitFor(transaction.id), signal),
-        () => "",
-      );
-    },
+  const repair: Transactions["repair"] = async (transaction, signal) => {
+    const repaired = await manager.transactions.repair(transaction, signal);
+    if (!repaired.isDone) return repaired;
+    return asResult(
+      () => dialect.restoreReasons(dnf, unitFor(transaction.id), signal),
+      () => "",
+    );
   };
+  return { ...manager, transactions: { ...manager.transactions, repair } };
 }
 
 const backendOf = (dialect: Dialect): Backend => ({

@@ -1,5 +1,5 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import { type ScriptError, scriptFailuresBy } from "../common/asking.ts";
+import { type ScriptError, scriptFailuresBy } from "../common/output.ts";
 import type { TableRow } from "./dialect.ts";
 
 const most = 3;

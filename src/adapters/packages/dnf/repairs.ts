@@ -1,7 +1,7 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { MissingPlan } from "#domain/ports/packages.ts";
+import type { MissingPlan, PackageRepairs } from "#domain/ports/packages.ts";
 import { demandSamePlan, orObstacle } from "../common/asking.ts";
-import type { OnLine, Repairs } from "../common/ports.ts";
+import type { OnLine } from "../common/ports.ts";
 import { type Findings, toFindings } from "../common/rpm/findings.ts";
 import { isPackageName, nameAndArchitecture } from "../common/rpm/names.ts";
 import { demandNoRemoval } from "../common/rpm/offers.ts";
@@ -31,7 +31,7 @@ export async function refresh({ dialect, places, transact, changingArgv }: Dnf, 
 
 const unit = "steward-dnf-missing";
 
-export function createRepairs(dnf: Dnf): Repairs {
+export function createRepairs(dnf: Dnf): PackageRepairs {
   const { dialect, database, places, transact, changingArgv } = dnf;
 
   const wordsFor = async (reinstalled: readonly string[], signal: AbortSignal): Promise<readonly string[]> => {
@@ -43,7 +43,7 @@ export function createRepairs(dnf: Dnf): Repairs {
     return ["--setopt=install_weak_deps=0", "install", "--", ...new Set(needs)];
   };
 
-  const planMissing: Repairs["planMissing"] = async (reinstalled, signal) => {
+  const planMissing: PackageRepairs["planMissing"] = async (reinstalled, signal) => {
     const plan: MissingPlan = { reinstalled, changes: [], configured: [], downloadBytes: 0, obstacle: null };
     const words = await wordsFor(reinstalled, signal);
     if (words.at(-1) === "--") return { ...plan, obstacle: "nothing that could be installed would fix it" };

@@ -24,14 +24,6 @@ import {
   rehearse,
 } from "./simulation.ts";
 
-function demandInstallable(names: readonly string[], { packages, isHeld }: PacmanDatabase): void {
-  for (const name of names) {
-    if (!isPackageName(name)) throw new UpdateRefused(`${name} is not a package name`);
-    if (packages.some((each) => each.name === name && isHeld(each)))
-      throw new UpdateRefused(`${name} is held at its version`);
-  }
-}
-
 /** @throws UpdateRefused for names of groups, and for what is only provided by others. */
 function demandNamed(names: readonly string[], rows: readonly PrintedRow[], { packages }: PacmanDatabase): void {
   const known = new Set([...packages, ...rows].map(({ name }) => name));
@@ -61,7 +53,7 @@ function demandNoConflict(details: readonly DescribedPackage[], { packages }: Pa
 async function planInstall(pacman: Pacman, names: readonly string[], signal: AbortSignal): Promise<PlannedChange> {
   const { places, database } = pacman;
   const state = await database(signal);
-  demandInstallable(names, state);
+  demandNames(names, state, isPackageName, true);
   if (!(await hasHostLists(places)))
     throw new UpdateRefused("the host has no package lists: they come with an update of everything");
   const rows = await rehearse(pacman, places.databases, ["-S", "--needed", "--", ...new Set(names)], signal);

@@ -1,9 +1,9 @@
 import {
   type PackageChange,
-  type PackageManager,
   PackagesLocked,
   type Progress,
   type TransactionPlan,
+  type Transactions,
   UpdateRefused,
 } from "#domain/ports/packages.ts";
 import { demandSame } from "../common/changes.ts";
@@ -127,7 +127,7 @@ function changingPackages(
   };
 }
 
-export function createCommit(pacman: Committing): PackageManager["commit"] {
+export function createCommit(pacman: Committing): Transactions["commit"] {
   const { hostTransact, places } = pacman;
 
   return async (plan, { id, progress, ready }, signal) => {

@@ -16,6 +16,7 @@ function createPacman(ports: ManagerPorts): PackageManager {
   const pacman = openPacman(ports);
   const { database, places } = pacman;
   const findings = createFindings(pacman);
+  const { audit, ...questions } = createQuestions({ ...pacman, findings }, ports);
 
   return {
     name: "pacman",
@@ -33,15 +34,16 @@ function createPacman(ports: ManagerPorts): PackageManager {
     catalog: createPacmanCatalog(pacman),
     installed: async (signal) => toInstalled(await database(signal)),
 
-    ...createQuestions({ ...pacman, findings }, ports),
-    // Nothing in its lists tells which updates close holes.
-    security: () => Promise.resolve(undefined),
-    refreshedAt: async () => (await currentLists(places))?.at,
-
-    updates: createUpdates(pacman),
-    release: () => Promise.resolve(undefined),
-    refresh: (progress, signal) => orLocked(() => refresh(pacman, telling(progress, 0), signal)),
-    ...createRepairs(findings),
+    ...questions,
+    lists: {
+      updates: createUpdates(pacman),
+      // Nothing in its lists tells which updates close holes.
+      security: () => Promise.resolve(undefined),
+      release: () => Promise.resolve(undefined),
+      refreshedAt: async () => (await currentLists(places))?.at,
+      refresh: (progress, signal) => orLocked(() => refresh(pacman, telling(progress, 0), signal)),
+    },
+    repairs: createRepairs(findings),
     plan: async (request, signal) =>
       isChange(request) ? (await planChange(pacman, request, signal)).plan : planUpdate(pacman, request, signal),
     holds: {
@@ -50,20 +52,23 @@ function createPacman(ports: ManagerPorts): PackageManager {
     },
     oldKernels: noOldKernels,
     unremovable: createUnremovable(pacman),
-    commit: createCommit({
-      ...pacman,
-      fullUpdate: (...given) => fullUpdate(pacman, ...given),
-      planChange: (...given) => planChange(pacman, ...given),
-    }),
-    settle: (id, signal) => settle(ports, unitFor(id), signal),
+    transactions: {
+      commit: createCommit({
+        ...pacman,
+        fullUpdate: (...given) => fullUpdate(pacman, ...given),
+        planChange: (...given) => planChange(pacman, ...given),
+      }),
+      settle: (id, signal) => settle(ports, unitFor(id), signal),
 
-    /** Pacman has nothing to finish with: the next update brings what was not begun, and a lock is for a person to remove. */
-    async repair({ id }, signal) {
-      unitFor(id);
-      const { halfDone } = await findings(signal);
-      return { isDone: halfDone.length === 0, reason: halfDone.join("; ") };
+      /** Pacman has nothing to finish with: the next update brings what was not begun, and a lock is for a person to remove. */
+      async repair({ id }, signal) {
+        unitFor(id);
+        const { halfDone } = await findings(signal);
+        return { isDone: halfDone.length === 0, reason: halfDone.join("; ") };
+      },
+
+      audit,
     },
-
     otherUpdaters: () => Promise.resolve([]),
   };
 }

@@ -17,7 +17,7 @@ import type { OnLine } from "../common/ports.ts";
 import { TransactionFailed } from "../common/transactions.ts";
 import { changing, type Pacman, type PacmanPlaces } from "./host.ts";
 
-export interface PackageLists {
+export interface PacmanLists {
   readonly databases: string;
   readonly isOwn: boolean;
   readonly at: number;
@@ -61,7 +61,7 @@ export const hasHostLists = async ({ databases }: Pick<PacmanPlaces, "databases"
 /** The service's own lists, or those of the host where the administrator has refreshed them since. */
 export async function currentLists(
   places: Pick<PacmanPlaces, "lists" | "databases">,
-): Promise<PackageLists | undefined> {
+): Promise<PacmanLists | undefined> {
   const [own, others] = await Promise.all([filesIn(places.lists), filesIn(places.databases)]);
   const stamp = own.length === 0 ? undefined : await orUndefined(stat(stampOf(places)));
   const ownAt = Math.floor(stamp?.mtimeMs ?? 0);
@@ -72,7 +72,7 @@ export async function currentLists(
   return others.length === 0 ? undefined : { databases: places.databases, isOwn: false, at: othersAt };
 }
 
-export const listsMark = async ({ databases }: PackageLists): Promise<string> =>
+export const listsMark = async ({ databases }: PacmanLists): Promise<string> =>
   `${databases}\n${markOf(await filesIn(databases))}`;
 
 /** For everybody, as lists are, whatever the process that makes it keeps from others. */

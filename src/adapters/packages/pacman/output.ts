@@ -1,4 +1,4 @@
-import { type ScriptError, scriptFailuresBy } from "../common/asking.ts";
+import { type ScriptError, scriptFailuresBy } from "../common/output.ts";
 import type { OutputReader } from "../common/transactions.ts";
 
 const most = 3;

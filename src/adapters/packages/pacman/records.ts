@@ -1,5 +1,5 @@
-import { createOutputLines, parseShownFields } from "../common/asking.ts";
 import type { Described } from "../common/catalog.ts";
+import { createOutputLines, parseShownFields } from "../common/output.ts";
 
 /** What pacman says of a package, installed or in a list. */
 export interface DescribedPackage extends Described {

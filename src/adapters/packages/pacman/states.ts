@@ -1,13 +1,15 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageChange, PackageManager } from "#domain/ports/packages.ts";
+import type { PackageChange, PackageLists, PackageRepairs } from "#domain/ports/packages.ts";
 import { ManagerRefuses } from "../common/asking.ts";
 import { describeFaults, type FoundFaults } from "../common/manager.ts";
 import { rememberByMark } from "../common/marks.ts";
-import type { Asks, Repairs } from "../common/ports.ts";
+import type { Asks } from "../common/ports.ts";
 import { cannotAsk, type Pacman, type PacmanDatabase } from "./host.ts";
-import { currentLists, listsMark, type PackageLists } from "./lists.ts";
+import { currentLists, listsMark, type PacmanLists } from "./lists.ts";
 import { failureReason } from "./output.ts";
 import { parseOffered, parseUnmet } from "./records.ts";
+
+const partlyInstalled = { state: "partly installed", mustBeReinstalled: true } as const;
 
 /** What packages lack is not looked for while some are only partly there. */
 export function createFindings({ tryAsking, database, isLockLeft, places }: Pacman): Asks<FoundFaults> {
@@ -24,12 +26,7 @@ export function createFindings({ tryAsking, database, isLockLeft, places }: Pacm
     const { partial, mark } = await database(signal);
     const isInterrupted = await isLockLeft();
     return {
-      unfinished: partial.map(({ name, version }) => ({
-        name,
-        version,
-        state: "partly installed",
-        mustBeReinstalled: true,
-      })),
+      unfinished: partial.map(({ name, version }) => ({ name, version, ...partlyInstalled })),
       isInterrupted,
       unmet: partial.length > 0 ? [] : await remembered(mark, () => askUnmet(signal)),
       halfDone: [
@@ -45,7 +42,7 @@ const byHand =
 const onlyTogether =
   "pacman brings what is missing only together with an update of everything: packages of newer lists would not match the older ones that are installed";
 
-export const createRepairs = (findings: Asks<FoundFaults>): Repairs => ({
+export const createRepairs = (findings: Asks<FoundFaults>): PackageRepairs => ({
   async finish(signal) {
     const left = describeFaults(await findings(signal));
     if (left.length > 0) throw new CommandFailed(`${byHand}: ${left.join("; ")}`);
@@ -56,10 +53,10 @@ export const createRepairs = (findings: Asks<FoundFaults>): Repairs => ({
 });
 
 /** What an update would bring, by the lists, without packages that are held. */
-export function createUpdates({ tryAsking, database, places }: Pacman): PackageManager["updates"] {
+export function createUpdates({ tryAsking, database, places }: Pacman): PackageLists["updates"] {
   const remembered = rememberByMark<readonly PackageChange[]>();
 
-  const askUpdates = async ({ packages }: PacmanDatabase, { databases }: PackageLists, signal: AbortSignal) => {
+  const askUpdates = async ({ packages }: PacmanDatabase, { databases }: PacmanLists, signal: AbortSignal) => {
     const { exitCode, stdout, stderr } = await tryAsking(databases, ["-Qu"], signal);
     // It fails where there is nothing to be updated, too.
     if (/^error: /m.test(stderr)) throw new ManagerRefuses("pacman", failureReason(stderr, exitCode));

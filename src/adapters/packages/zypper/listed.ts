@@ -1,5 +1,5 @@
-import { createOutputLines, parseShownFields } from "../common/asking.ts";
 import type { Described } from "../common/catalog.ts";
+import { createOutputLines, parseShownFields } from "../common/output.ts";
 import { describedOf } from "../common/rpm/described.ts";
 import { parseElements } from "./output.ts";
 

@@ -1,6 +1,6 @@
 import { SaxesParser } from "saxes";
 import type { Progress } from "#domain/ports/packages.ts";
-import { type ScriptError, scriptFailuresBy } from "../common/asking.ts";
+import { type ScriptError, scriptFailuresBy } from "../common/output.ts";
 import { parseNevra } from "../common/rpm/names.ts";
 import type { OutputReader } from "../common/transactions.ts";
 

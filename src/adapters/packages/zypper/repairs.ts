@@ -1,6 +1,6 @@
-import { type MissingPlan, UpdateRefused } from "#domain/ports/packages.ts";
+import { type MissingPlan, type PackageRepairs, UpdateRefused } from "#domain/ports/packages.ts";
 import { demandSamePlan, ManagerRefuses, orObstacle } from "../common/asking.ts";
-import type { OnLine, Repairs } from "../common/ports.ts";
+import type { OnLine } from "../common/ports.ts";
 import { type Findings, leftovers } from "../common/rpm/findings.ts";
 import { nameAndArchitecture } from "../common/rpm/names.ts";
 import { demandLists, demandNoRemoval, NoLists } from "../common/rpm/offers.ts";
@@ -68,8 +68,8 @@ export async function refresh({ transact, places }: Zypper, onLine: OnLine, sign
   await transact(transaction, signal);
 }
 
-export function createRepairs(zypper: Zypper): Repairs {
-  const planMissing: Repairs["planMissing"] = async (reinstalled, signal) => {
+export function createRepairs(zypper: Zypper): PackageRepairs {
+  const planMissing: PackageRepairs["planMissing"] = async (reinstalled, signal) => {
     const plan: MissingPlan = { reinstalled, changes: [], configured: [], downloadBytes: 0, obstacle: null };
     if (reinstalled.length > 0)
       return { ...plan, obstacle: "zypper knows of no package that is only partly installed" };

@@ -107,7 +107,8 @@ it("security_updates goes by the lists of the security archive, and warns where 
   const runAt = (securityAgeMs: number | undefined) => {
     const securityAt = securityAgeMs === undefined ? undefined : now - securityAgeMs;
     const refreshedAt = (of?: "security") => Promise.resolve(of === undefined ? now : securityAt);
-    const packages = Object.assign(createFakePackageManager(), { refreshedAt });
+    const packages = createFakePackageManager();
+    Object.assign(packages.lists, { refreshedAt });
     return securityUpdatesCheck({ packages, clock: { now: () => now } }).run(
       { ignore: [] },
       new AbortController().signal,

@@ -12,7 +12,7 @@ const mostListed = 100;
 const limits = { warn: 1, fail: Number.POSITIVE_INFINITY };
 
 export function securityUpdatesCheck(ports: {
-  readonly packages: Pick<PackageManager, "security" | "refreshedAt"> | undefined;
+  readonly packages: Pick<PackageManager, "lists"> | undefined;
   readonly clock: Pick<Clock, "now">;
 }): BuiltInCheck {
   const { packages, clock } = ports;
@@ -33,13 +33,13 @@ export function securityUpdatesCheck(ports: {
     fixes: ["apply_security_updates", "refresh_package_lists"],
     async run({ ignore, isIsolated = false, ...settings }, signal) {
       const { warn, fail } = thresholdsFor(limits, settings);
-      const offered = await packages?.security(signal);
+      const offered = await packages?.lists.security(signal);
       if (packages === undefined || offered === undefined)
         return skip("No package manager of this host reports security updates");
       const isIgnored = createIgnore(ignore);
       const pending = offered.filter(({ name }) => !isIgnored(name));
       const held = pending.filter(({ isHeld }) => isHeld);
-      const refreshedAt = await packages.refreshedAt("security");
+      const refreshedAt = await packages.lists.refreshedAt("security");
       const ageMs = refreshedAt === undefined ? undefined : clock.now() - refreshedAt;
       const details = {
         pending: pending.length,
@@ -54,7 +54,7 @@ export function securityUpdatesCheck(ports: {
       const found = `${counted(pending.length, "security update")} ${isOne ? "is" : "are"} not installed: ${listNames(pending.map(({ name }) => name))}${ofHeld}`;
       const status = grade(pending.length, { warn, fail });
       const isOld = ageMs === undefined || ageMs > listsKeptMs;
-      const ofSome = ageMs === undefined && (await packages.refreshedAt()) !== undefined;
+      const ofSome = ageMs === undefined && (await packages.lists.refreshedAt()) !== undefined;
       const age =
         ageMs === undefined
           ? `There are no package lists${ofSome ? " of a security archive" : ""}`

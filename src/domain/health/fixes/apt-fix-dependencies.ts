@@ -21,7 +21,7 @@ const onlySetUp = ({ changes, configured }: MissingPlan): readonly string[] =>
 
 /** Installs the packages that a simulation names. It never removes one; where nothing else would help, it says so. */
 export function aptFixDependenciesFix(ports: {
-  readonly packages: Pick<PackageManager, "commands" | "planMissing" | "installMissing"> | undefined;
+  readonly packages: Pick<PackageManager, "commands" | "repairs"> | undefined;
 }): Fix {
   const { packages } = ports;
   const { installMissing } = commandsOf(packages);
@@ -37,7 +37,7 @@ export function aptFixDependenciesFix(ports: {
         "removing nothing",
       ),
       async run(signal) {
-        await demandManager(packages).installMissing(plan, signal);
+        await demandManager(packages).repairs.installMissing(plan, signal);
         const bytes = plan.downloadBytes === 0 ? "nothing" : formatBytes(plan.downloadBytes);
         return `Done: ${changes.length} installed or updated, ${ready.length} set up, ${bytes} downloaded`;
       },
@@ -55,7 +55,7 @@ export function aptFixDependenciesFix(ports: {
     async plan(found, signal) {
       const { reinstalled, isUnmet } = faultsIn(found);
       if (reinstalled.length === 0 && !isUnmet) return { steps: [], reason: "the check names no missing dependency" };
-      const plan = await demandManager(packages).planMissing(reinstalled, signal);
+      const plan = await demandManager(packages).repairs.planMissing(reinstalled, signal);
       if (plan.obstacle !== null) return { steps: [], reason: plan.obstacle };
       if (plan.changes.length === 0 && plan.configured.length === 0)
         return { steps: [], reason: "the package manager knows of nothing that would repair it" };

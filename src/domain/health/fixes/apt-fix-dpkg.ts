@@ -11,7 +11,7 @@ const unfinishedIn = ({ details }: Outcome): readonly { readonly name: string; r
 
 /** Lets the package manager finish what was interrupted. Modified configuration files stay as they are. */
 export function aptFixDpkgFix(ports: {
-  readonly packages: Pick<PackageManager, "commands" | "finish"> | undefined;
+  readonly packages: Pick<PackageManager, "commands" | "repairs"> | undefined;
 }): Fix {
   const { packages } = ports;
   const { finisher, finish } = commandsOf(packages);
@@ -37,7 +37,7 @@ export function aptFixDpkgFix(ports: {
       const step = {
         action: remarked(`finish ${what}`, finish),
         async run(signal: AbortSignal) {
-          await demandManager(packages).finish(signal);
+          await demandManager(packages).repairs.finish(signal);
           return `${finisher} has set up what can be set up`;
         },
       };

@@ -2,7 +2,7 @@ import { noProgress, type PackageManager } from "#domain/ports/packages.ts";
 import { commandsOf, demandManager, type Fix, remarked } from "../fix.ts";
 
 export function refreshPackageListsFix(ports: {
-  readonly packages: Pick<PackageManager, "commands" | "refresh" | "refreshedAt"> | undefined;
+  readonly packages: Pick<PackageManager, "commands" | "lists"> | undefined;
 }): Fix {
   const { packages } = ports;
   const { refreshLists } = commandsOf(packages);
@@ -10,8 +10,8 @@ export function refreshPackageListsFix(ports: {
     action: remarked("download the package lists", refreshLists),
     async run(signal: AbortSignal) {
       const manager = demandManager(packages);
-      await manager.refresh(noProgress, signal);
-      if ((await manager.refreshedAt()) === undefined)
+      await manager.lists.refresh(noProgress, signal);
+      if ((await manager.lists.refreshedAt()) === undefined)
         throw new Error("there was nothing to download: the host has no package sources");
       return "The package lists are as the sources have them";
     },

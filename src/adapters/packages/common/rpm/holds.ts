@@ -1,8 +1,8 @@
 import {
   type HoldRequest,
+  type Holds,
   type InstalledPackage,
   type ManagerCommands,
-  type PackageManager,
   UpdateRefused,
 } from "#domain/ports/packages.ts";
 import type { Asks } from "../ports.ts";
@@ -37,7 +37,7 @@ export function createRpmHolds(ports: {
   readonly installed: Asks<readonly InstalledPackage[]>;
   readonly commands: Pick<ManagerCommands, "hold" | "unhold">;
   readonly set: (names: readonly string[], isHeld: boolean, signal: AbortSignal) => Promise<unknown>;
-}): PackageManager["holds"]["set"] {
+}): Holds["set"] {
   const { installed, commands, set } = ports;
   return async (request, signal) => {
     const { isHeld } = request;

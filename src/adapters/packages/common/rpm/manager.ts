@@ -5,6 +5,7 @@ import {
   noOldKernels,
   type PackageChange,
   type PackageManager,
+  type PackageRepairs,
   type PackageVersion,
   type Progress,
   type SystemRelease,
@@ -17,7 +18,7 @@ import { demandNames, type PlainChange } from "../changes.ts";
 import type { LockHolder } from "../locks.ts";
 import { createQuestions } from "../manager.ts";
 import { rememberByMark } from "../marks.ts";
-import type { Argv, Asks, ManagerPorts, OnLine, Repairs } from "../ports.ts";
+import type { Argv, Asks, ManagerPorts, OnLine } from "../ports.ts";
 import { asResult, orLocked, unitFor } from "../transactions.ts";
 import { createPlanChange, type PlannedChange } from "./change-plan.ts";
 import { type Findings, faultsIn, leftovers } from "./findings.ts";
@@ -48,7 +49,7 @@ export interface RpmHost<State> extends Pick<PackageManager, "name" | "commands"
   readonly toInstalled: (state: State) => readonly InstalledPackage[];
   readonly offers: Asks<Offers<State>>;
   readonly listsAt: Asks<number | undefined>;
-  readonly repairs: Repairs;
+  readonly repairs: PackageRepairs;
   readonly writer: () => Promise<LockHolder | undefined>;
   readonly findings: Asks<Findings>;
   /** What a request comes to. `removals` are those to be refused where nothing may be removed. */
@@ -136,6 +137,10 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
   });
   const installed: PackageManager["installed"] = async (signal) => host.toInstalled(await database(signal));
   const purge = createPurge(host, ports);
+  const { audit, ...questions } = createQuestions(
+    { ...host, findings: async (signal) => faultsIn(await findings(signal)) },
+    ports,
+  );
 
   return {
     name,
@@ -147,43 +152,48 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
     // It keeps as many of them as its settings say.
     oldKernels: noOldKernels,
     holds: { lack: host.holdsLack, set: createRpmHolds({ installed, commands: host.commands, set: host.hold }) },
-    ...createQuestions({ ...host, findings: async (signal) => faultsIn(await findings(signal)) }, ports),
-    updates: createAvailable({ database, offers, listsAt: host.listsAt }),
-    security: createSecurity(offers),
-    refreshedAt: () => host.listsAt(AbortSignal.timeout(listsMs)),
-    release: (signal) => orWithoutLists(host.release(signal), undefined),
-    refresh: (progress, signal) => orLocked(() => host.refresh(telling(progress), signal)),
+    ...questions,
+    lists: {
+      updates: createAvailable({ database, offers, listsAt: host.listsAt }),
+      security: createSecurity(offers),
+      refreshedAt: () => host.listsAt(AbortSignal.timeout(listsMs)),
+      release: (signal) => orWithoutLists(host.release(signal), undefined),
+      refresh: (progress, signal) => orLocked(() => host.refresh(telling(progress), signal)),
+    },
     plan: (request, signal) => (isChange(request) ? planChange(request, signal) : demandLists(plan(request, signal))),
     unremovable: createUnremovable(host, ports),
 
-    ...host.repairs,
+    repairs: host.repairs,
 
-    async commit({ changes, isPurge = false }, { id, progress, ready }, signal) {
-      const unit = unitFor(id);
-      if (changes.length === 0) return { isDone: true, reason: "" };
-      const carryOut = async (): Promise<TransactionResult> => {
-        const result = await asResult(
-          () => change(unit, changes, { onLine: telling(progress), ready }, signal),
-          host.scriptFailures,
-        );
-        if (host.isRefusal?.(result.reason) === true)
-          throw new UpdateRefused(`what would be done has changed since it was planned: ${result.reason}`);
-        return result;
-      };
-      return isPurge ? purge.around(unit, changes, carryOut, signal) : carryOut();
+    transactions: {
+      async commit({ changes, isPurge = false }, { id, progress, ready }, signal) {
+        const unit = unitFor(id);
+        if (changes.length === 0) return { isDone: true, reason: "" };
+        const carryOut = async (): Promise<TransactionResult> => {
+          const result = await asResult(
+            () => change(unit, changes, { onLine: telling(progress), ready }, signal),
+            host.scriptFailures,
+          );
+          if (host.isRefusal?.(result.reason) === true)
+            throw new UpdateRefused(`what would be done has changed since it was planned: ${result.reason}`);
+          return result;
+        };
+        return isPurge ? purge.around(unit, changes, carryOut, signal) : carryOut();
+      },
+
+      settle: (id, signal) => settleRpm(ports, unitFor(id), signal),
+
+      async repair({ id, progress }, signal) {
+        const unit = unitFor(id);
+        const changes = leftovers(await findings(signal));
+        if (changes.length === 0) return purge.finish(unit, { isDone: true, reason: "" }, signal);
+        progress.step(0, `remove what is left of ${changes.map((each) => each.name).join(", ")}`);
+        const result = await asResult(() => change(unit, changes, { onLine: telling(progress) }, signal));
+        return purge.finish(unit, result, signal);
+      },
+
+      audit,
     },
-
-    settle: (id, signal) => settleRpm(ports, unitFor(id), signal),
-
-    async repair({ id, progress }, signal) {
-      const unit = unitFor(id);
-      const changes = leftovers(await findings(signal));
-      if (changes.length === 0) return purge.finish(unit, { isDone: true, reason: "" }, signal);
-      progress.step(0, `remove what is left of ${changes.map((each) => each.name).join(", ")}`);
-      const result = await asResult(() => change(unit, changes, { onLine: telling(progress) }, signal));
-      return purge.finish(unit, result, signal);
-    },
-
     otherUpdaters: host.updaters,
   };
 }

@@ -1,7 +1,7 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import {
   type PackageChange,
-  type PackageManager,
+  type PackageLists,
   type PackageVersion,
   type SecurityUpdate,
   type SystemRelease,
@@ -167,7 +167,7 @@ export function createAvailable(ports: {
   readonly database: Asks<RpmState>;
   readonly offers: Asks<Pick<Offers<unknown>, "updates">>;
   readonly listsAt: Asks<number | undefined>;
-}): PackageManager["updates"] {
+}): PackageLists["updates"] {
   const { database, offers, listsAt } = ports;
   return async (signal) => {
     const state = await database(signal);
@@ -181,7 +181,7 @@ export function createAvailable(ports: {
 }
 
 export const createSecurity =
-  (offers: Asks<Offers<RpmState>>): PackageManager["security"] =>
+  (offers: Asks<Offers<RpmState>>): PackageLists["security"] =>
   async (signal) => {
     const found = await orWithoutLists(offers(signal), undefined);
     return found === undefined ? [] : securityUpdates(found.advised, found.updates, found.database);
