@@ -2,14 +2,13 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { RebootState } from "#contract/reboot.ts";
 import type { StaleReport } from "#contract/updates.ts";
-import { pace } from "../api/pace.ts";
-import { useCall } from "../api/resource.ts";
+import { pace, useCall } from "../api/resource.ts";
 import { texts } from "../texts/updates.ts";
 import { ActionButton, isOperation } from "../ui/action.tsx";
+import { useSettled } from "../ui/filter.tsx";
 import { local } from "../ui/format.ts";
 import { Badge, Card, Facts, Loaded, Time } from "../ui/parts.tsx";
 import { Check, follow } from "./apply-options.tsx";
-import { useSettled } from "./settled.ts";
 
 const Names = ({ of: names }: { readonly of: readonly string[] }): JSX.Element => (
   <span class="names">
