@@ -86,8 +86,8 @@ const createKey = changingCommand("createKey", "create", {
     },
   },
   async call(client, input) {
-    const { scopes = [] }: { readonly scopes?: readonly string[] } = input.body;
-    if (scopes.length === 0)
+    const { scopes }: { readonly scopes?: readonly string[] } = input.body;
+    if (scopes === undefined || scopes.length === 0)
       throw new Error(
         "cannot make a key without a scope: it would have no rights (--scope viewer, operator or admin, or scopes such as --scope services:restart:nginx)",
       );

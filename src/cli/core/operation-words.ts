@@ -144,7 +144,8 @@ function addOption(command: Command, word: Word, ports: CommandPorts, member: Me
   const name = option.attributeName();
   return (): unknown => {
     const value: unknown = command.opts()[name];
-    if (means !== undefined && value !== undefined) return typeof means === "string" ? means : means[String(value)];
+    if (typeof means === "object") return typeof value === "string" ? means[value] : undefined;
+    if (means !== undefined) return value === true ? means : undefined;
     if (option.negate) return value === true ? undefined : value;
     return option.isBoolean() ? (value ?? member.schema["default"]) : value;
   };
