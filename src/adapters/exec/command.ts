@@ -1,4 +1,5 @@
 import type { ChildProcess } from "node:child_process";
+import { existsSync } from "node:fs";
 
 export interface CommandOutput {
   readonly stdout: string;
@@ -46,3 +47,9 @@ export function killGroupOf(pid: number): void {
     process.kill(-pid, "SIGKILL");
   } catch {}
 }
+
+/** Whether this process may start systemd units: systemd runs, and others than root would be asked for a password. */
+export const canStartUnits = (): boolean => existsSync("/run/systemd/system") && process.getuid?.() === 0;
+
+/** A word as an argument of a unit, where a dollar would begin a variable (systemd.service(5)). */
+export const escapeArgument = (word: string): string => word.replaceAll("$", () => "$$");
