@@ -9,9 +9,8 @@ import { ActionButton, isOperation } from "../ui/action.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { useSettled } from "../ui/filter.tsx";
 import { bytes, count, local } from "../ui/format.ts";
-import { Badge, Empty, Facts, Loaded, NotShown, Time } from "../ui/parts.tsx";
+import { Badge, Empty, Facts, Loaded, NotShown, TextBox, Time } from "../ui/parts.tsx";
 import { Table } from "../ui/table.tsx";
-import { TextBox } from "../ui/text-box.tsx";
 import { Check, follow, Select } from "./apply-options.tsx";
 
 export function CreateSnapshotButton(): JSX.Element {
