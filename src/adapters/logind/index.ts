@@ -1,7 +1,6 @@
 import { type Busctl, createBusctl } from "#adapters/exec/busctl.ts";
-import { CommandFailed } from "#adapters/exec/command.ts";
+import { CommandFailed, escapeArgument } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { escapeArgument } from "#adapters/exec/units.ts";
 import { type Reboots, RebootsUnavailable } from "#domain/ports/reboots.ts";
 
 const destination = "org.freedesktop.login1";

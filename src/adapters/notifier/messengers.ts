@@ -1,9 +1,8 @@
 import { NotificationFailed, type OutgoingMessage } from "#domain/ports/notifications.ts";
 import { clipText } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
-import type { HttpService } from "./http.ts";
+import { clipBytes, factLines, type HttpService, titleAndFacts, type Urgency, urgencyOf } from "./http.ts";
 import { serviceUrl, toToken, webhookUrl } from "./settings.ts";
-import { clipBytes, factLines, titleAndFacts, type Urgency, urgencyOf } from "./text.ts";
 
 export interface NtfyTarget {
   readonly service: "ntfy";

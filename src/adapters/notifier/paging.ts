@@ -2,9 +2,8 @@ import { createHash } from "node:crypto";
 import type { OutgoingMessage } from "#domain/ports/notifications.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { clipText } from "#kernel/text.ts";
-import type { HttpRequest, HttpService } from "./http.ts";
+import { type HttpRequest, type HttpService, titleAndFacts } from "./http.ts";
 import { serviceUrl, toToken } from "./settings.ts";
-import { titleAndFacts } from "./text.ts";
 
 const maxKeyChars = 255;
 

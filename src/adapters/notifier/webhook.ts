@@ -2,9 +2,8 @@ import type { WebhookField } from "#contract/alerts.ts";
 import type { OutgoingMessage } from "#domain/ports/notifications.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { fillTemplate } from "#kernel/text.ts";
-import type { HttpService } from "./http.ts";
+import { factLines, type HttpService } from "./http.ts";
 import { toToken, webhookUrl } from "./settings.ts";
-import { factLines } from "./text.ts";
 
 export interface WebhookTarget {
   readonly service: "webhook";

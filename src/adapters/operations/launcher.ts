@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, constants, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
+import { canStartUnits, escapeArgument } from "#adapters/exec/command.ts";
 import type { StartDetached } from "#adapters/exec/detached.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { canStartUnits, escapeArgument } from "#adapters/exec/units.ts";
 import type { TaskLauncher } from "#domain/ports/operations.ts";
 import { isAlive } from "./process.ts";
 import { isOperationId } from "./record.ts";

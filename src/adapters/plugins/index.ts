@@ -1,5 +1,5 @@
+import { canStartUnits } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { canStartUnits } from "#adapters/exec/units.ts";
 import type { PluginSandbox } from "#domain/ports/plugins.ts";
 import { lazy } from "#kernel/async.ts";
 import { createBareSandbox } from "./bare.ts";

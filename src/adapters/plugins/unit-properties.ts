@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { escapeArgument } from "#adapters/exec/units.ts";
+import { escapeArgument } from "#adapters/exec/command.ts";
 import { type PluginCall, PluginNotRun } from "#domain/ports/plugins.ts";
 import { orElse } from "#kernel/errors.ts";
 import { isInside, isPlain, whatLeadsElsewhere } from "./trust.ts";

@@ -163,7 +163,7 @@ const maxBytes = 64 * 1024;
 const readableByOthers = 0o004;
 
 /** A unit file as every user of the host may read it, whoever this process is. */
-export function readUnitFile(path: string): UnitFile {
+function readUnitFile(path: string): UnitFile {
   const withheld = "it is shown only where every user of the host may read it";
   try {
     const { content, stat } = readRegularFile(path, { maxBytes });

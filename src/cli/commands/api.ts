@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Argument, InvalidArgumentError, Option } from "commander";
 import { parseJson, readAnswer } from "#client/answer.ts";
-import type { LongOperationName } from "#client/index.ts";
-import { request } from "#client/index.ts";
+import { type LongOperationName, request } from "#client/index.ts";
 import { deprecationText } from "#contract/deprecation.ts";
 import type { DiagnosisProposal } from "#contract/diagnosis.ts";
 import { operations } from "#contract/index.ts";
@@ -13,7 +12,7 @@ import { isRecord, type JsonObject } from "#kernel/values.ts";
 import { type Command, repeated } from "../core/command.ts";
 import { withPlan } from "../core/connect.ts";
 import { finishBy, runLong } from "../core/operation-follow.ts";
-import { choicesOf, inputOf, type Member, membersOf, type OperationInput, typesOf } from "../core/operation-members.ts";
+import { choicesOf, inputOf, type Member, membersOf, type OperationInput, typesOf } from "../core/operation-words.ts";
 import { asPlan, carryOutPlan, isWanted, printPlan } from "../core/plan.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { quoted } from "../core/service.ts";

@@ -5,14 +5,8 @@ import { countedOf } from "#kernel/text.ts";
 import { defined, isRecord, isString } from "#kernel/values.ts";
 import type { Command } from "../core/command.ts";
 import { inOwnWords } from "../core/errors.ts";
-import {
-  type AddCommand,
-  changingCommand,
-  commandGroup,
-  limitWord,
-  listCommand,
-  showCommand,
-} from "../core/operation-command.ts";
+import { type AddCommand, changingCommand, commandGroup, listCommand, showCommand } from "../core/operation-command.ts";
+import { limitWord } from "../core/operation-words.ts";
 import { ioOfPlan, isWanted, printPlan } from "../core/plan.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";

@@ -1,7 +1,8 @@
 import type { Answer } from "#client/index.ts";
 import type { ConnectorStatus } from "#contract/connectors.ts";
 import type { Command } from "../core/command.ts";
-import { checkWord, commandGroup, listCommand, showCommand } from "../core/operation-command.ts";
+import { commandGroup, listCommand, showCommand } from "../core/operation-command.ts";
+import { checkWord } from "../core/operation-words.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { exitCode, type Io, oneLine, paintError, printJson, severalLines } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";

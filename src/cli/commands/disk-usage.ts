@@ -1,7 +1,8 @@
 import type { Answer } from "#client/index.ts";
 import { diskUsageDepth } from "#contract/disk-usage.ts";
 import { counted, formatBytes, listNames } from "#kernel/text.ts";
-import { type Asked, limitWord, showCommand } from "../core/operation-command.ts";
+import { showCommand } from "../core/operation-command.ts";
+import { type Asked, limitWord } from "../core/operation-words.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import { printNotShown } from "../output/print.ts";
 import { bar } from "../output/progress.ts";

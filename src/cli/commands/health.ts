@@ -1,6 +1,7 @@
 import type { Answer } from "#client/index.ts";
 import { counted } from "#kernel/text.ts";
-import { checkWord, commandGroup, listCommand, showCommand } from "../core/operation-command.ts";
+import { commandGroup, listCommand, showCommand } from "../core/operation-command.ts";
+import { checkWord } from "../core/operation-words.ts";
 import { type Io, oneLine, severalLines } from "../output/output.ts";
 import { printTable } from "../output/table.ts";
 import { formatTime } from "../output/text.ts";

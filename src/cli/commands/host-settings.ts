@@ -1,7 +1,5 @@
 import { InvalidArgumentError } from "commander";
 import type { Answer } from "#client/index.ts";
-import { changeCommand } from "../core/answer-command.ts";
-import type { Command } from "../core/command.ts";
 import { inOwnWords } from "../core/errors.ts";
 import { parseNextTime } from "../core/log-time.ts";
 import { changingCommand, commandGroup, showCommand } from "../core/operation-command.ts";
@@ -36,32 +34,18 @@ function printTime(io: Io, answer: Answer<"getTime">): void {
   for (const [label, text] of lines) io.out(`${label.padEnd(14)}  ${oneLine(text)}\n`);
 }
 
-interface TimeOptions {
-  readonly timezone?: string;
-  readonly ntp?: "on" | "off";
-}
-
-function addTimeSetCommand(time: Command, ports: CommandPorts): void {
-  const set = time
-    .command("set")
-    .description("set the time zone, switch time synchronisation on or off")
-    .option("--timezone <zone>", "such as Europe/Berlin; timedatectl list-timezones has them all")
-    .choice("--ntp <state>", "whether a time service sets the clock", ["on", "off"]);
-  changeCommand(ports, set, {
-    change: (client, query, { timezone, ntp }: TimeOptions) =>
-      client.setTime({
-        query,
-        body: { ...(timezone !== undefined && { timezone }), ...(ntp !== undefined && { ntp: ntp === "on" }) },
-      }),
-    print: printMessage,
-  });
-}
-
 export const addTimeCommands = commandGroup(
   { name: "time", about: "clock, time zone and time synchronisation of the host", preset: "show" },
   [
     showCommand("getTime", "show", { about: "time, time zone and time synchronisation", print: printTime }),
-    addTimeSetCommand,
+    changingCommand("setTime", "set", {
+      about: "set the time zone, switch time synchronisation on or off",
+      words: {
+        timezone: { as: "--timezone <zone>", about: "such as Europe/Berlin; timedatectl list-timezones has them all" },
+        ntp: { as: "--ntp <state>", about: "whether a time service sets the clock", means: { on: true, off: false } },
+      },
+      print: printMessage,
+    }),
   ],
 );
 

@@ -4,8 +4,6 @@ import type { Answer } from "#client/index.ts";
 import { operations } from "#contract/index.ts";
 import { roles } from "#contract/scopes.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import { changeCommand } from "../core/answer-command.ts";
-import type { Command } from "../core/command.ts";
 import { inOwnWords } from "../core/errors.ts";
 import { parseDuration } from "../core/log-time.ts";
 import { changingCommand, commandGroup, listCommand, showCommand } from "../core/operation-command.ts";
@@ -15,25 +13,27 @@ import { printFields } from "../output/print.ts";
 import type { Style } from "../output/screen.ts";
 import { formatTime } from "../output/text.ts";
 
-const collect = (value: string, list: readonly string[] = []): readonly string[] => [
-  ...list,
+const collect = (value: string, list: unknown): readonly string[] => [
+  ...(Array.isArray(list) ? list : []),
   ...value.split(",").filter(Boolean),
 ];
 
-function expiry(text: string | undefined, now: number): { expires_at?: string } {
-  if (text === undefined) return {};
-  const lifetimeMs = parseDuration(text);
-  return { expires_at: lifetimeMs === undefined ? text : new Date(now + lifetimeMs).toISOString() };
-}
+/** A lifetime, or a time as the service takes it. */
+const expiry =
+  ({ now }: CommandPorts) =>
+  (text: string): string => {
+    const lifetimeMs = parseDuration(text);
+    return lifetimeMs === undefined ? text : new Date(now() + lifetimeMs).toISOString();
+  };
 
 const state = (key: Answer<"listKeys">["keys"][number], now: number): string => {
   if (key.revoked_at !== null) return "revoked";
   return key.expires_at !== null && Date.parse(key.expires_at) <= now ? "expired" : "good";
 };
 
-function certificateIn(path: string): { client_cert_sha256: string } {
+function certificateIn(path: string): string {
   try {
-    return { client_cert_sha256: new X509Certificate(readFileSync(path)).fingerprint256 };
+    return new X509Certificate(readFileSync(path)).fingerprint256;
   } catch (error) {
     throw new Error(`cannot read the certificate ${path}: ${errorMessage(error)}`, { cause: error });
   }
@@ -64,46 +64,45 @@ const listKeys = listCommand("listKeys", "list", {
   }),
 });
 
-interface NewKeyOptions {
-  readonly scope?: readonly string[];
-  readonly expires?: string;
-  readonly clientCert?: string;
-}
-
-function addCreateCommand(keys: Command, ports: CommandPorts): void {
-  const { now } = ports;
-  const create = keys
-    .command("create")
-    .description("make a key; it is shown once")
-    .argument("<name>", "what the key is for")
-    .option(
-      "--scope <scope>",
-      "scope, scope narrowed to a resource, or role (viewer, operator, admin), each also for hosts (@web-*); may be repeated",
-      collect,
-    )
-    .option("--expires <when>", "lifetime such as 30d, 12h, 90m, or an RFC 3339 time; never when left out")
-    .option("--client-cert <file>", "client certificate that stands for the key, PEM; see docs/tls.md");
-  changeCommand(ports, create, {
-    change(client, query, name: string, { scope = [], expires, clientCert }: NewKeyOptions) {
-      if (scope.length === 0)
-        throw new Error(
-          "cannot make a key without a scope: it would have no rights (--scope viewer, operator or admin, or scopes such as --scope services:restart:nginx)",
-        );
-      const certificate = clientCert === undefined ? {} : certificateIn(clientCert);
-      return client.createKey({ body: { name, scopes: [...scope], ...expiry(expires, now()), ...certificate }, query });
+const createKey = changingCommand("createKey", "create", {
+  about: "make a key; it is shown once",
+  words: {
+    name: { as: "<name>", about: "what the key is for" },
+    scopes: {
+      as: "--scope <scope>",
+      about:
+        "scope, scope narrowed to a resource, or role (viewer, operator, admin), each also for hosts (@web-*); may be repeated",
+      read: () => collect,
     },
-    print(io, answer) {
-      const { id, name, scopes } = answer;
-      io.err(`${oneLine(`key ${id} (${name}) with ${scopes.join(" ")}; it is not shown again:`)}\n`);
-      io.out(`${oneLine(answer.key)}\n`);
+    expires_at: {
+      as: "--expires <when>",
+      about: "lifetime such as 30d, 12h, 90m, or an RFC 3339 time; never when left out",
+      read: expiry,
     },
-  });
-}
+    client_cert_sha256: {
+      as: "--client-cert <file>",
+      about: "client certificate that stands for the key, PEM; see docs/tls.md",
+      read: () => certificateIn,
+    },
+  },
+  async call(client, input) {
+    const { scopes }: { readonly scopes?: readonly string[] } = input.body;
+    if (scopes === undefined || scopes.length === 0)
+      throw new Error(
+        "cannot make a key without a scope: it would have no rights (--scope viewer, operator or admin, or scopes such as --scope services:restart:nginx)",
+      );
+    return client.createKey(input);
+  },
+  print(io, { id, name, scopes, key }) {
+    io.err(`${oneLine(`key ${id} (${name}) with ${scopes.join(" ")}; it is not shown again:`)}\n`);
+    io.out(`${oneLine(key)}\n`);
+  },
+});
 
 const id = { as: "<id>", about: "id of the key, the part after stw_", names: "key" } as const;
 
 export const addKeysCommands = commandGroup({ name: "keys", about: "make, list and revoke API keys", preset: "list" }, [
-  addCreateCommand,
+  createKey,
   listKeys,
   showCommand("getKey", "show", {
     about: "one key, without its secret",

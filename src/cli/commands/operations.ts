@@ -1,8 +1,13 @@
-import type { OperationEntry, OperationStatus } from "#contract/operation-entry.ts";
-import { isUnsuccessful, operationListLimit } from "#contract/operation-entry.ts";
+import {
+  isUnsuccessful,
+  type OperationEntry,
+  type OperationStatus,
+  operationListLimit,
+} from "#contract/operation-entry.ts";
 import type { Command } from "../core/command.ts";
-import { changingCommand, commandGroup, limitWord, listCommand, showCommand } from "../core/operation-command.ts";
+import { changingCommand, commandGroup, listCommand, showCommand } from "../core/operation-command.ts";
 import { finishBy, followOperation, reportOperation } from "../core/operation-follow.ts";
+import { limitWord } from "../core/operation-words.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { oneLine, printJson } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";

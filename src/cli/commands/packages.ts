@@ -4,14 +4,13 @@ import type { PackagesChanged } from "#contract/package-changes.ts";
 import { counted, formatBytes, listNames } from "#kernel/text.ts";
 import {
   type AddCommand,
-  type Asked,
   changingCommand,
   commandGroup,
-  limitWord,
   listCommand,
   longCommand,
   showCommand,
 } from "../core/operation-command.ts";
+import { type Asked, limitWord } from "../core/operation-words.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { printMessage, printNotShown } from "../output/print.ts";
 import { fitText, formatAge } from "../output/text.ts";

@@ -2,11 +2,9 @@ import { InvalidArgumentError } from "commander";
 import type { Answer } from "#client/index.ts";
 import { type ProcessSignal, processSignals } from "#contract/processes.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
-import { changeCommand } from "../core/answer-command.ts";
-import { type Command, integer } from "../core/command.ts";
-import { commandGroup, limitWord, listCommand } from "../core/operation-command.ts";
-import type { CommandPorts } from "../core/ports.ts";
-import { oneLine } from "../output/output.ts";
+import { type AddCommand, changingCommand, commandGroup, listCommand } from "../core/operation-command.ts";
+import { limitWord } from "../core/operation-words.ts";
+import { printMessage } from "../output/print.ts";
 import { formatAge } from "../output/text.ts";
 import { commandOf } from "./top-view.ts";
 
@@ -57,34 +55,35 @@ function signalNamed(text: string): ProcessSignal {
   throw new InvalidArgumentError(`it must be ${processSignals.join(", ")}`);
 }
 
-const mostPid = 4_194_304;
-
-function addSignalCommand(processes: Command, ports: CommandPorts): void {
-  /** The process that was asked about is the one that gets it, however long the answer takes. */
+/** The process that was asked about is the one that gets it, however long the answer takes. */
+const addSignalCommand: AddCommand = (processes, ports) => {
   let startTime: string | undefined;
-  const signal = processes
-    .command("signal")
-    .description("send a signal to a process, after a question")
-    .argument("<pid>", "process id", integer(1, mostPid))
-    .argument("<signal>", processSignals.join(", "), signalNamed)
-    .option("--start-time <time>", "when it started, as the list has it: only this process is meant");
-  changeCommand(ports, signal, {
-    question: (_, pid: number, name: ProcessSignal, _options: { startTime?: string }) =>
-      `Send SIG${name} to process ${pid}?`,
-    async change(client, query, pid: number, name: ProcessSignal, options: { startTime?: string }) {
-      startTime ??= options.startTime;
+  const signal = changingCommand("signalProcess", "signal", {
+    about: "send a signal to a process, after a question",
+    words: {
+      pid: { as: "<pid>", about: "process id" },
+      signal: { as: "<signal>", about: processSignals.join(", "), read: () => signalNamed },
+      start_time: {
+        as: "--start-time <time>",
+        about: "when it started, as the list has it: only this process is meant",
+        read: () => (text) => text,
+      },
+    },
+    question: (_, { pid, signal: name }) => `Send SIG${name} to process ${pid}?`,
+    async call(client, { params, query, body }) {
+      startTime ??= body.start_time;
       if (startTime === undefined) {
-        const { processes: found } = await client.listProcesses({ query: { pid } });
+        const { processes: found } = await client.listProcesses({ query: { pid: params.pid } });
         if (found[0] === undefined)
-          throw new Error(`cannot send SIG${name} to process ${pid}: there is no such process`);
+          throw new Error(`cannot send SIG${body.signal} to process ${params.pid}: there is no such process`);
         startTime = found[0].start_time;
       }
-      const body = { signal: name, start_time: startTime };
-      return client.signalProcess({ params: { pid }, query, body });
+      return client.signalProcess({ params, query, body: { ...body, start_time: startTime } });
     },
-    print: (io, { message }) => io.out(`${oneLine(message)}\n`),
+    print: printMessage,
   });
-}
+  signal(processes, ports);
+};
 
 export const addProcessesCommands = commandGroup(
   { name: "processes", about: "processes of the host: list them, send them signals", preset: "list" },

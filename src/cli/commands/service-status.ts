@@ -4,7 +4,7 @@ import { counted, formatBytes } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import { type Command, namedArgument } from "../core/command.ts";
 import { UnknownUnit } from "../core/errors.ts";
-import type { Word } from "../core/operation-command.ts";
+import type { Word } from "../core/operation-words.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { formatEntry, logStyle } from "../output/log-format.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";

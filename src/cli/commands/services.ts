@@ -1,13 +1,7 @@
 import type { Plan } from "#contract/operation.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
-import {
-  type AddCommand,
-  changingCommand,
-  commandGroup,
-  limitWord,
-  listCommand,
-  type Word,
-} from "../core/operation-command.ts";
+import { type AddCommand, changingCommand, commandGroup, listCommand } from "../core/operation-command.ts";
+import { limitWord, type Word } from "../core/operation-words.ts";
 import { oneLine } from "../output/output.ts";
 import { stateStyle } from "../output/screen.ts";
 import { formatAge } from "../output/text.ts";

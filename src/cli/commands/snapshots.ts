@@ -1,13 +1,11 @@
 import type { Answer } from "#client/index.ts";
 import type { RollbackReport } from "#contract/updates.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
-import { answerCommand, type PlannedOptions } from "../core/answer-command.ts";
+import { answerCommand } from "../core/answer-command.ts";
 import { type Command, namedArgument } from "../core/command.ts";
 import { commandGroup, listCommand, longCommand, showCommand } from "../core/operation-command.ts";
-import { runLong } from "../core/operation-follow.ts";
-import { asPlan, printPlan } from "../core/plan.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { type Io, oneLine, printJson } from "../output/output.ts";
+import { type Io, oneLine } from "../output/output.ts";
 import { printMessage } from "../output/print.ts";
 import { withProgress } from "../output/progress.ts";
 import { formatAge } from "../output/text.ts";
@@ -62,34 +60,17 @@ function addDiffCommand(snapshots: Command, ports: CommandPorts): void {
   });
 }
 
-function addCreateCommand(snapshots: Command, ports: CommandPorts): void {
-  const { io, connect, person } = ports;
-  snapshots
-    .command("create")
-    .description("take a snapshot")
-    .argument("[description]", "what for")
-    .dryRun()
-    .noWait()
-    .json()
-    .action(async (description: string | undefined, options: PlannedOptions, command: Command) => {
-      const connection = await connect(command, { signal: person.interrupted() });
-      const input = { body: { description: description ?? "" } };
-      if (options.dryRun) {
-        const plan = asPlan(await connection.client.createSnapshot({ ...input, query: { dry_run: true } }));
-        return options.json ? printJson(io, plan) : printPlan(io, plan);
-      }
-      const result = await runLong(ports, connection, { name: "createSnapshot", input, options });
-      if (result !== undefined) io.out(`${oneLine(result.id)}\n`);
-    });
-}
-
 export const addSnapshotsCommands = commandGroup(
   { name: "snapshots", about: "snapshots of the host: list, compare, take and delete them", preset: "list" },
   [
     listSnapshots,
     showCommand("getSnapshot", "show", { about: "one snapshot", words: { snapshot_id: listedId } }),
     addDiffCommand,
-    addCreateCommand,
+    longCommand("createSnapshot", "create", {
+      about: "take a snapshot",
+      words: { description: { as: "[description]", about: "what for" } },
+      print: (io, { id }) => io.out(`${oneLine(id)}\n`),
+    }),
     longCommand("deleteSnapshot", "delete", {
       about: "delete a snapshot: shows what would be done, and asks",
       words: { snapshot_id: { ...listedId, about: "its id" } },

@@ -1,6 +1,7 @@
 import type { Answer } from "#client/index.ts";
 import type { Span } from "#contract/traces.ts";
-import { commandGroup, limitWord, listCommand, showCommand } from "../core/operation-command.ts";
+import { commandGroup, listCommand, showCommand } from "../core/operation-command.ts";
+import { limitWord } from "../core/operation-words.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { paint } from "../output/screen.ts";
 import { fitText, formatTime } from "../output/text.ts";

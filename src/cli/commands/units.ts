@@ -1,5 +1,6 @@
 import type { Answer } from "#client/index.ts";
-import { limitWord, listCommand } from "../core/operation-command.ts";
+import { listCommand } from "../core/operation-command.ts";
+import { limitWord } from "../core/operation-words.ts";
 import { stateStyle } from "../output/screen.ts";
 import type { Columns } from "../output/table.ts";
 import { formatAge, formatSpan } from "../output/text.ts";

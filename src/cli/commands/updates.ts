@@ -1,25 +1,13 @@
 import type { Answer } from "#client/index.ts";
 import type { ChangedPackage, StaleRestart, UnitRestart, UpdateApply } from "#contract/updates.ts";
 import { counted } from "#kernel/text.ts";
-import { type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
-import { type Command, repeated } from "../core/command.ts";
-import { commandGroup, limitWord, listCommand, longCommand, showCommand } from "../core/operation-command.ts";
-import type { CommandPorts } from "../core/ports.ts";
+import { commandGroup, listCommand, longCommand, showCommand } from "../core/operation-command.ts";
+import { limitWord } from "../core/operation-words.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { paint } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
 import { formatSpan, formatTime } from "../output/text.ts";
 import { operationColumns } from "./operations.ts";
-
-interface ApplyOptions extends PlannedOptions {
-  readonly type: "packages" | "system" | "all";
-  readonly security?: boolean;
-  readonly package?: readonly string[];
-  readonly snapshot?: boolean;
-  readonly requireRollback?: boolean;
-  readonly guard?: boolean;
-  readonly restartStale?: boolean;
-}
 
 function printUpdates(io: Io, check: Answer<"checkUpdates">): void {
   const { packages, system, held, cache_age_seconds: age, security_known: isKnown } = check;
@@ -111,47 +99,36 @@ function printApplied(io: Io, result: UpdateApply): void {
   io.out(`${counted(updated, "package")} updated${success ? "" : ", with problems"}\n`);
 }
 
-function addApplyCommand(updates: Command, ports: CommandPorts): void {
-  const apply = updates
-    .command("apply")
-    .description("install updates: shows what would be done, asks, does it, and shows its progress")
-    .choice(
-      "--type <type>",
-      "packages removes none but old kernels; system and all upgrade as the distribution does",
-      ["packages", "system", "all"],
-      "packages",
-    )
-    .option("--security", "exactly the security updates, never anything else")
-    .option("--package <name>", "only this package and what it needs; may be repeated", repeated)
-    .option("--no-snapshot", "do not take a snapshot first")
-    .option("--require-rollback", "refuse where the snapshot could not return every package")
-    .option("--guard", "compare units, ports and checks afterwards, and roll back when something is worse")
-    .option("--restart-stale", "restart services that then use replaced files")
-    .dryRun()
-    .yes()
-    .noWait()
-    .json()
-    .notes(`Ctrl-C stops following the update, not the update itself: steward operations watch shows it again.
+const applyUpdates = longCommand("applyUpdates", "apply", {
+  about: "install updates: shows what would be done, asks, does it, and shows its progress",
+  notes: `Ctrl-C stops following the update, not the update itself: steward operations watch shows it again.
 
-Exit code: 0 done, 1 there were problems, or you said no, 2 the request failed, 130 after Ctrl-C.`);
-  plannedCommand(ports, apply, {
-    name: "applyUpdates",
-    input: (options: ApplyOptions) => ({
-      body: {
-        type: options.type,
-        security_only: options.security ?? false,
-        ...(options.package !== undefined && { packages: [...options.package] }),
-        // Left out, settings say whether one is taken.
-        ...(options.snapshot === false && { create_snapshot: false }),
-        ...(options.requireRollback === true && { create_snapshot: "required" }),
-        guard: options.guard ?? false,
-        restart_stale: options.restartStale ?? false,
+Exit code: 0 done, 1 there were problems, or you said no, 2 the request failed, 130 after Ctrl-C.`,
+  words: {
+    type: {
+      as: "--type <type>",
+      about: "packages removes none but old kernels; system and all upgrade as the distribution does",
+      default: "packages",
+    },
+    security_only: { as: "--security", about: "exactly the security updates, never anything else" },
+    packages: { as: "--package <name>", about: "only this package and what it needs; may be repeated" },
+    create_snapshot: [
+      { as: "--no-snapshot", about: "do not take a snapshot first" },
+      {
+        as: "--require-rollback",
+        about: "refuse where the snapshot could not return every package",
+        means: "required",
       },
-    }),
-    question: ({ packages }) => (packages.length > 0 ? `Update ${counted(packages.length, "package")}?` : "Go on?"),
-    print: printApplied,
-  });
-}
+    ],
+    guard: {
+      as: "--guard",
+      about: "compare units, ports and checks afterwards, and roll back when something is worse",
+    },
+    restart_stale: { as: "--restart-stale", about: "restart services that then use replaced files" },
+  },
+  question: ({ packages }) => (packages.length > 0 ? `Update ${counted(packages.length, "package")}?` : "Go on?"),
+  print: printApplied,
+});
 
 export const addUpdatesCommands = commandGroup(
   { name: "updates", about: "list and install updates", preset: "check" },
@@ -162,7 +139,7 @@ export const addUpdatesCommands = commandGroup(
       progress: "asking for updates",
       print: printUpdates,
     }),
-    addApplyCommand,
+    applyUpdates,
     showCommand("listStale", "stale", {
       about: "processes that still use replaced programs and libraries",
       print: printStale,

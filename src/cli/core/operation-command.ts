@@ -1,19 +1,19 @@
-import { Option } from "commander";
-import type { Answer, Client, LongOperationName } from "#client/index.ts";
-import { type OperationName, operations } from "#contract/index.ts";
-import type { Input, Operation, Plan } from "#contract/operation.ts";
+import type { Answer, LongOperationName } from "#client/index.ts";
+import type { OperationName } from "#contract/index.ts";
+import type { Input, Plan } from "#contract/operation.ts";
 import type { NotShown } from "#contract/schema.ts";
 import { countedOf } from "#kernel/text.ts";
-import type { NameSource } from "../completion/name-sources.ts";
-import { type Io, oneLine } from "../output/output.ts";
+import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
 import { printFields, printNotShown } from "../output/print.ts";
 import { withProgress } from "../output/progress.ts";
 import { type Columns, printTable } from "../output/table.ts";
-import { answerCommand, changeCommand, plannedCommand } from "./answer-command.ts";
-import { type Command, checkIds, integer, NamedOption, repeated, SuggestingArgument } from "./command.ts";
-import { timeOption } from "./log-time.ts";
-import { choicesOf, inputOf, type Member, membersOf, typesOf } from "./operation-members.ts";
-import type { CommandPorts } from "./ports.ts";
+import { answerCommand, showValue } from "./answer-command.ts";
+import type { Command } from "./command.ts";
+import { withPlan } from "./connect.ts";
+import { type LongOptions, runLong } from "./operation-follow.ts";
+import { type Asked, addOperation, type Given, type OperationCommand, type Row } from "./operation-words.ts";
+import { asPlan, carryOutPlan, ioOfPlan, isWanted, printPlan } from "./plan.ts";
+import type { CommandPorts, Connection } from "./ports.ts";
 
 /** Adds a command, or several, below another one. */
 export type AddCommand = (parent: Command, ports: CommandPorts) => void;
@@ -33,133 +33,6 @@ export const commandGroup =
     group.presetName = preset;
     for (const add of commands) add(group, ports);
   };
-
-/** How a member of an operation is given. What is not said here is as its schema has it: type, bounds, choices. */
-export interface Word {
-  /** An argument, `<id>` or `[name...]`, or the flags of an option, `-u, --unit <unit>`. */
-  readonly as: string;
-  readonly about: string;
-  /** The names of the service that shells complete. */
-  readonly names?: NameSource;
-  /** Words that shells complete, among others. */
-  readonly suggested?: readonly string[];
-  /** What is between the words of an argument that are one text. */
-  readonly join?: string;
-  /** Undefined: where it is left out, the service decides. */
-  readonly default?: string | number;
-  readonly read?: (ports: CommandPorts) => (text: string) => unknown;
-}
-
-/** How many rows there may be. */
-export const limitWord = (preset: number): Word => ({
-  as: "-n, --limit <count>",
-  about: "maximum results",
-  default: preset,
-});
-
-/** The id of a check. @param as `<check>` or `[id]` */
-export const checkWord = (as: string): Word => ({
-  as,
-  about: "id of the check, such as disk_space",
-  names: "check",
-  suggested: checkIds,
-});
-
-type Row<K extends OperationName> = (typeof operations)[K];
-type PartOf<K extends OperationName, P extends string> =
-  Input<Row<K>> extends Readonly<Record<P, infer Members extends object>> ? Members : unknown;
-
-/** What may be given to an operation, whichever part of the call it is in. */
-export type Given<K extends OperationName> = Partial<PartOf<K, "params"> & PartOf<K, "query"> & PartOf<K, "body">>;
-
-/** What an answer is an answer to. */
-export interface Asked<K extends OperationName> {
-  readonly given: Given<K>;
-  /** Epoch milliseconds. */
-  readonly now: number;
-}
-
-interface OperationCommand<K extends OperationName> {
-  readonly about: string;
-  readonly notes?: string;
-  /** In the order of help. */
-  readonly words?: { readonly [M in keyof Given<K>]?: Word };
-  /** Said while the answer is waited for. */
-  readonly progress?: string | ((given: Given<K>) => string);
-}
-
-function parserOf({ schema }: Member, { now }: CommandPorts) {
-  const { minimum, maximum, format } = schema;
-  if (typesOf(schema).includes("integer")) return integer(Number(minimum), Number(maximum));
-  return format === "date-time" ? timeOption(now) : undefined;
-}
-
-function addArgument(command: Command, word: Word, ports: CommandPorts, member: Member) {
-  const { as, about, names, suggested = [], join, read } = word;
-  const argument = new SuggestingArgument(as, about, suggested, names);
-  const choices = choicesOf(member.schema);
-  const parse = read?.(ports) ?? parserOf(member, ports);
-  if (choices !== undefined && suggested.length === 0) argument.choices(choices);
-  else if (parse !== undefined) argument.argParser(parse);
-  command.addArgument(argument);
-  const at = command.registeredArguments.length - 1;
-  return (): unknown => {
-    const value: unknown = command.processedArgs[at];
-    if (join === undefined || !Array.isArray(value)) return value;
-    return value.length === 0 ? undefined : value.join(join);
-  };
-}
-
-function addOption(command: Command, word: Word, ports: CommandPorts, member: Member) {
-  const { as, about, names, default: preset, read } = word;
-  const option = names === undefined ? new Option(as, about) : new NamedOption(as, about, names);
-  const choices = choicesOf(member.schema);
-  const parse = read?.(ports) ?? parserOf(member, ports);
-  if (choices !== undefined) option.choices(choices);
-  else if (parse !== undefined) option.argParser(parse);
-  else if (typesOf(member.schema).includes("array")) option.argParser(repeated);
-  if (preset !== undefined) option.default(preset);
-  command.addOption(option);
-  const name = option.attributeName();
-  return (): unknown => {
-    const value: unknown = command.opts()[name];
-    if (option.negate) return value === true ? undefined : value;
-    return option.isBoolean() ? (value ?? member.schema["default"]) : value;
-  };
-}
-
-/** Adds a command with its words. @returns what was given, and the call that it makes. */
-function addOperation<K extends OperationName>(
-  operation: K,
-  name: string,
-  { about, notes, words = {}, progress }: OperationCommand<K>,
-  { parent, ports }: { readonly parent: Command; readonly ports: CommandPorts },
-) {
-  const command = (parent.presetName === name ? parent.presetCommand(name) : parent.command(name)).description(about);
-  if (notes !== undefined) command.notes(notes);
-  const row: Operation = operations[operation];
-  const members = membersOf(row);
-  const values = Object.entries(words as Readonly<Record<string, Word>>).map(([each, word]) => {
-    const member = members.find((one) => one.name === each);
-    if (member === undefined) throw new Error(`${operation} takes no ${each}`);
-    const add = /^[<[]/.test(word.as) ? addArgument : addOption;
-    return [member, add(command, word, ports, member)] as const;
-  });
-  const given = () =>
-    Object.fromEntries(values.map(([member, value]) => [member.name, value()])) as unknown as Given<K>;
-  const input = () => {
-    const { body, ...rest } = inputOf(values.map(([member, value]) => [member, value()]));
-    return { ...rest, ...(row.body !== undefined && { body }) };
-  };
-  const call = (client: Client, query: object = {}): Promise<Answer<K>> => {
-    const { query: asked, ...rest } = input();
-    const ask = client[operation] as (given: object) => Promise<Answer<K>>;
-    const make = () => ask({ ...rest, query: { ...asked, ...query } });
-    if (progress === undefined) return make();
-    return withProgress(ports.io, typeof progress === "string" ? progress : progress(given()), make);
-  };
-  return { command, input, call, asked: (): Asked<K> => ({ given: given(), now: ports.now() }) };
-}
 
 interface ReadCommand<K extends OperationName> extends OperationCommand<K> {
   /** Whether the answer ends the command with exit code 1; never when left out. */
@@ -216,7 +89,7 @@ export const listCommand = <K extends OperationName, M extends keyof Answer<K>>(
   spec: ListCommand<K, M>,
 ): AddCommand => {
   const { rows: member, columns, empty, counts = [], more = "", below, ...rest } = spec;
-  const [one, several = undefined] = [counts].flat();
+  const [one, several] = [counts].flat();
   return showCommand<K>(operation, name, {
     ...rest,
     print(io, answer, asked) {
@@ -236,6 +109,12 @@ export const listCommand = <K extends OperationName, M extends keyof Answer<K>>(
 };
 
 type Changing = Exclude<OperationName, LongOperationName>;
+type InputOf<K extends OperationName> = Partial<Input<Row<K>>>;
+
+interface Options extends LongOptions {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
 
 interface ChangeCommand<K extends Changing> extends OperationCommand<K> {
   readonly isTrouble?: (answer: Answer<K>) => boolean;
@@ -248,20 +127,38 @@ interface ChangeCommand<K extends Changing> extends OperationCommand<K> {
 export const changingCommand =
   <K extends Changing>(operation: K, name: string, spec: ChangeCommand<K>): AddCommand =>
   (parent, ports) => {
+    const { io, connect, finish } = ports;
     const { command, call, asked } = addOperation(operation, name, spec, { parent, ports });
-    const { question, print, isTrouble } = spec;
-    changeCommand<[], Answer<K>>(ports, command, {
-      ...(isTrouble && { isTrouble }),
-      ...(question && { question: (plan) => question(plan, asked().given) }),
-      change: call,
-      print,
+    command.dryRun();
+    if (spec.question) command.yes();
+    command.json().action(async () => {
+      const { dryRun, yes, json } = command.opts<Options>();
+      const { given } = asked();
+      const connection = await connect(command);
+      const make = ({ client }: Connection, isDry = false) => call(client, { dry_run: isDry });
+      const show = (answer: Answer<K>): void => showValue(ports, command, spec, answer);
+      if (!dryRun && (spec.question === undefined || yes)) return show(await make(connection));
+      const plan = asPlan(await make(connection, true));
+      if (dryRun) return json ? printJson(io, plan) : printPlan(io, plan);
+      const question = spec.question?.(plan, given);
+      if (question === undefined) return show(await make(connection));
+      printPlan(ioOfPlan(ports, { json }), plan);
+      if (!(await isWanted(ports, question, {}))) return finish(exitCode.foundTrouble);
+      const changed = await carryOutPlan(ports, {
+        plan,
+        question: (now) => spec.question?.(now, given) ?? question,
+        options: { json },
+        carryOut: (agreed) => make(withPlan(connection, agreed)),
+      });
+      return changed === undefined ? finish(exitCode.foundTrouble) : show(changed.done);
     });
   };
 
 interface LongCommand<K extends LongOperationName> extends OperationCommand<K> {
   /** Whether it is too short not to be waited for. */
   readonly isAwaited?: true;
-  readonly question: (plan: Plan, given: Given<K>) => string;
+  /** Asked with the plan; nothing is asked when left out. */
+  readonly question?: (plan: Plan, given: Given<K>) => string;
   readonly print: (io: Io, result: Answer<K>) => void;
 }
 
@@ -269,14 +166,41 @@ interface LongCommand<K extends LongOperationName> extends OperationCommand<K> {
 export const longCommand =
   <K extends LongOperationName>(operation: K, name: string, spec: LongCommand<K>): AddCommand =>
   (parent, ports) => {
+    const { io, connect, finish, person } = ports;
     const { isAwaited, question, print } = spec;
-    const { command, input, asked } = addOperation(operation, name, spec, { parent, ports });
-    command.dryRun().yes();
+    const { command, input: inputNow, asked } = addOperation(operation, name, spec, { parent, ports });
+    command.dryRun();
+    if (question) command.yes();
     if (!isAwaited) command.noWait();
-    plannedCommand(ports, command.json(), {
-      name: operation,
-      input: () => input() as unknown as Partial<Input<Row<K>>>,
-      question: (plan) => question(plan, asked().given),
-      print,
+    command.json().action(async () => {
+      const options = command.opts<Options>();
+      const connection = await connect(command, { signal: person.interrupted() });
+      const { given } = asked();
+      const input = inputNow() as unknown as InputOf<K>;
+      const carryOut = (by: Connection) => runLong(ports, by, { name: operation, input, options });
+      if (question === undefined && options.dryRun !== true) {
+        const result = await carryOut(connection);
+        return result === undefined ? undefined : print(io, result);
+      }
+      const dryRun = connection.client[operation] as (input: object) => Promise<unknown>;
+      const plan = asPlan(
+        await withProgress(io, "asking what would be done", () => dryRun({ ...input, query: { dry_run: true } })),
+      );
+      if (question === undefined || options.dryRun === true || plan.steps.length === 0) {
+        if (options.json) return printJson(io, plan);
+        printPlan(io, plan);
+        if (plan.steps.length === 0 && plan.reason === undefined) io.out("nothing to do\n");
+        return;
+      }
+      if (!options.json || !options.yes) printPlan(ioOfPlan(ports, options), plan);
+      if (!(await isWanted(ports, question(plan, given), options))) return finish(exitCode.foundTrouble);
+      const changed = await carryOutPlan(ports, {
+        plan,
+        question: (now) => question(now, given),
+        options,
+        carryOut: (agreed) => carryOut(withPlan(connection, agreed)),
+      });
+      if (changed === undefined) return finish(exitCode.foundTrouble);
+      if (changed.done !== undefined) print(io, changed.done);
     });
   };

@@ -21,7 +21,7 @@ const doings: Readonly<Record<SessionOperation, string>> = {
 };
 
 /** Why a caller may not do what is for sessions. */
-export const notASession = (name: SessionOperation): DomainError =>
+const notASession = (name: SessionOperation): DomainError =>
   new DomainError("FORBIDDEN", `cannot ${doings[name]}: this is for a session, and a key asks (it needs none)`);
 
 function tokenRefusal({ credential }: Credential): DomainError | undefined {

@@ -61,7 +61,7 @@ const boundedLines = (lines: readonly string[]): readonly string[] =>
   lines.length <= maxToldLines ? lines : [...lines.slice(0, maxToldLines), `and ${lines.length - maxToldLines} more`];
 
 /** So much of a difference as is shown; each of thousands of files would be too much. */
-export const bounded = ({ added, missing }: PlanDifference): PlanDifference => ({
+const bounded = ({ added, missing }: PlanDifference): PlanDifference => ({
   added: boundedLines(added),
   missing: boundedLines(missing),
 });

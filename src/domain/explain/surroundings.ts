@@ -19,7 +19,7 @@ const looks = [
 ] as const;
 
 /** Whether it came slowly or at once: the figures of the check, such as the use of the fullest file system, at some earlier times. */
-export const figuresBefore: Surrounding = {
+const figuresBefore: Surrounding = {
   title: "Figures of the check at earlier times",
   scope: "health:read",
   // What is asked about a unit alone is no check.

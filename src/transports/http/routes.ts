@@ -33,7 +33,7 @@ import { createPartCheck, refuseFaults } from "./validation.ts";
 export type Serializer = (answer: unknown) => string;
 
 /** A serializer that is compiled with the first answer: most runs of the service use few of its operations. */
-export function createSerializer(schema: object): Serializer {
+function createSerializer(schema: object): Serializer {
   let compiled: Serializer | undefined;
   return (answer) => {
     compiled ??= build(schema as Schema);

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { call } from "../api/call.ts";
 import { refreshAll, useCall } from "../api/resource.ts";
 import { identity, isElevated, registerPasskey, session, signOut, whyNoPasskeys } from "../session.ts";
-import { texts } from "../texts/access.ts";
+import { accessTexts as texts } from "../texts/session.ts";
 import { commandOf } from "../ui/commands.tsx";
 import { passkeyError } from "../ui/elevate.tsx";
 import { local } from "../ui/format.ts";

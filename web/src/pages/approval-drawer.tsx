@@ -11,9 +11,7 @@ import { ActionButton, PlanView } from "../ui/action.tsx";
 import { CommandsButton, commandOf } from "../ui/commands.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { OperationProgress } from "../ui/operation.tsx";
-import { Badge, Facts, Loaded, Time, type Tone } from "../ui/parts.tsx";
-import { TextBox } from "../ui/text-box.tsx";
-import { Part } from "./part.tsx";
+import { Badge, Facts, Loaded, Part, TextBox, Time, type Tone } from "../ui/parts.tsx";
 
 const tones = {
   pending: "warn",

@@ -1,7 +1,6 @@
 import type { JSX } from "preact";
 import type { Approval } from "#contract/approvals.ts";
-import { pace } from "../api/pace.ts";
-import { useCall } from "../api/resource.ts";
+import { pace, useCall } from "../api/resource.ts";
 import { Link, query, setQuery } from "../router.tsx";
 import { texts } from "../texts/approvals.ts";
 import { commandOf } from "../ui/commands.tsx";

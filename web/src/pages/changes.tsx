@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { Answer } from "../api/call.ts";
+import { pace, useCall } from "../api/resource.ts";
 import { texts } from "../texts/overview.ts";
-import { Lines, Time } from "../ui/parts.tsx";
+import { Card, Lines, Loading, Problem, Time } from "../ui/parts.tsx";
 
 export interface Change {
   readonly key: string;
@@ -49,5 +50,32 @@ export function Changes(props: { readonly of: readonly Change[]; readonly few: n
         </button>
       )}
     </>
+  );
+}
+
+const few = 8;
+
+const transactionsOf = ({ transactions }: Answer<"listPackageHistory">): readonly Change[] =>
+  transactions.map(({ started_at: at, packages, command }, index) => ({
+    key: `p${index}`,
+    at,
+    text: texts.transaction(packages, command),
+  }));
+
+/** What changed lately, by whoever: calls of this service and transactions of the package manager. */
+export function Recent(): JSX.Element {
+  const calls = useCall("listAudit", { query: { limit: 100 } }, { every: pace.seldom });
+  const history = useCall("listPackageHistory", { query: { limit: 20 } });
+  const changes = [
+    ...(calls.data === undefined ? [] : callsOf(calls.data)),
+    ...(history.data === undefined ? [] : transactionsOf(history.data)),
+  ].toSorted((one, other) => Date.parse(other.at) - Date.parse(one.at));
+  const error = calls.error ?? history.error;
+  return (
+    <Card title={texts.recent}>
+      {error !== undefined && <Problem error={error} />}
+      {calls.data === undefined && history.data === undefined && error === undefined && <Loading />}
+      {(calls.data ?? history.data) !== undefined && <Changes of={changes} few={few} />}
+    </Card>
   );
 }

@@ -1,7 +1,6 @@
 import type { JSX } from "preact";
 import type { Answer } from "../api/call.ts";
-import { pace } from "../api/pace.ts";
-import { useCall } from "../api/resource.ts";
+import { pace, useCall } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { query } from "../router.tsx";
 import { chartTexts as texts } from "../texts/overview.ts";

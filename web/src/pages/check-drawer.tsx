@@ -9,12 +9,11 @@ import { ActionButton } from "../ui/action.tsx";
 import { CommandsButton, commandOf } from "../ui/commands.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { count } from "../ui/format.ts";
-import { Empty, Facts, Problem, Time } from "../ui/parts.tsx";
+import { Empty, Facts, Part, Problem, Time } from "../ui/parts.tsx";
 import { Changes, CheckHistory, Details } from "./check-history.tsx";
-import { CheckStatus } from "./check-status.tsx";
 import { DiagnosisPart } from "./diagnosis.tsx";
-import { Part } from "./part.tsx";
 import { Runbooks } from "./runbooks.tsx";
+import { CheckStatus } from "./states.tsx";
 
 /** Repairs what a check has found; its plan comes first. */
 export const FixButton = ({ of, primary = false }: { readonly of: HealthCheckResult; readonly primary?: boolean }) => (

@@ -2,14 +2,13 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { HealthCheckDay, HealthCheckHistory, HealthCheckResult, HealthCheckRun } from "#contract/checks.ts";
 import type { Answer } from "../api/call.ts";
-import { pace } from "../api/pace.ts";
-import { useCall } from "../api/resource.ts";
+import { pace, useCall } from "../api/resource.ts";
 import { type Line, LineChart } from "../charts/line.tsx";
 import { texts } from "../texts/checks.ts";
 import { bytes, local, percent } from "../ui/format.ts";
 import { Loaded, Time } from "../ui/parts.tsx";
 import { type Column, Table } from "../ui/table.tsx";
-import { CheckStatus, statusTone } from "./check-status.tsx";
+import { CheckStatus, statusTone } from "./states.tsx";
 
 /** From the top of a bar to its bottom. */
 const shares = ["fail", "warn", "pass", "skip", "unknown"] as const;

@@ -1,7 +1,6 @@
 import type { JSX } from "preact";
 import type { HealthCheckResult } from "#contract/checks.ts";
-import { pace } from "../api/pace.ts";
-import { useCall } from "../api/resource.ts";
+import { pace, useCall } from "../api/resource.ts";
 import { Link, query, setQuery } from "../router.tsx";
 import { texts } from "../texts/checks.ts";
 import { commandOf } from "../ui/commands.tsx";
@@ -10,7 +9,7 @@ import { count } from "../ui/format.ts";
 import { Page } from "../ui/page.tsx";
 import { Badge, Card, Empty, Loaded, Time } from "../ui/parts.tsx";
 import { CheckDrawer, FixButton } from "./check-drawer.tsx";
-import { CheckStatus } from "./check-status.tsx";
+import { CheckStatus } from "./states.tsx";
 
 const filters = ["all", "fail", "warn", "pass", "skip"] as const;
 const ranks = { fail: 0, warn: 1, pass: 2, skip: 3 } as const;

@@ -6,9 +6,8 @@ import { Link } from "../router.tsx";
 import { texts } from "../texts/diagnosis.ts";
 import { ActionButton, PlanView } from "../ui/action.tsx";
 import { bytes, count } from "../ui/format.ts";
-import { Badge } from "../ui/parts.tsx";
+import { Badge, Part } from "../ui/parts.tsx";
 import { type Segment, segmentsOf } from "./citations.ts";
-import { Part } from "./part.tsx";
 
 const placeOf = (call: string): string => `call-${call}`;
 

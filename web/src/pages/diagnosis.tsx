@@ -10,10 +10,8 @@ import { texts as shared } from "../texts/shell.ts";
 import { CommandsButton, commandOf, quote } from "../ui/commands.tsx";
 import { ElevateDialog } from "../ui/elevate.tsx";
 import { bytes } from "../ui/format.ts";
-import { Problem } from "../ui/parts.tsx";
-import { TextBox } from "../ui/text-box.tsx";
+import { Part, Problem, TextBox } from "../ui/parts.tsx";
 import { Calls, DiagnosisAnswer } from "./diagnosis-answer.tsx";
-import { Part } from "./part.tsx";
 
 /** What is asked about; nothing of it for a question about the host. */
 export interface Subject {

@@ -1,8 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { NetworkLink, NetworkState } from "#contract/network.ts";
-import { pace } from "../api/pace.ts";
-import { useCall } from "../api/resource.ts";
+import { pace, useCall } from "../api/resource.ts";
 import { Link } from "../router.tsx";
 import { networkTexts as texts } from "../texts/host.ts";
 import { commandOf } from "../ui/commands.tsx";

@@ -9,9 +9,8 @@ import { kinds, texts } from "../texts/operations.ts";
 import { ActionButton } from "../ui/action.tsx";
 import { duration } from "../ui/format.ts";
 import { isOver, useOperation } from "../ui/operation.tsx";
-import { Badge, Card, Facts, Loaded, Meter, Time, type Tone } from "../ui/parts.tsx";
+import { Badge, Card, Facts, Loaded, Meter, TextBox, Time, type Tone } from "../ui/parts.tsx";
 import { Table } from "../ui/table.tsx";
-import { TextBox } from "../ui/text-box.tsx";
 import { type Applied, isChange, isRollback, type Stage, stagesOf, wasCancelled } from "./stages.ts";
 
 export const kindName = (kind: string): string => kinds[kind] ?? kind;

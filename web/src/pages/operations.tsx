@@ -1,8 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import type { OperationEntry } from "#contract/operation-entry.ts";
-import { pace } from "../api/pace.ts";
-import { useCall } from "../api/resource.ts";
+import { pace, useCall } from "../api/resource.ts";
 import { openStream } from "../api/stream.ts";
 import { Link, query, setQuery } from "../router.tsx";
 import { texts } from "../texts/operations.ts";

@@ -3,19 +3,17 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import type { HealthCheckResult } from "#contract/checks.ts";
 import { running } from "../api/live.ts";
-import { pace } from "../api/pace.ts";
-import { useCall } from "../api/resource.ts";
+import { pace, useCall } from "../api/resource.ts";
 import { Link, query, setQuery } from "../router.tsx";
 import { texts } from "../texts/overview.ts";
 import { ActionButton } from "../ui/action.tsx";
 import { commandOf } from "../ui/commands.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icons.tsx";
-import { lazily } from "../ui/lazy.tsx";
-import { Page } from "../ui/page.tsx";
+import { lazily, Page } from "../ui/page.tsx";
 import { Badge, Card, Lines, Loaded, Loading, Meter, NotShown, Problem, Time, type Tone } from "../ui/parts.tsx";
 import { Table } from "../ui/table.tsx";
-import { Recent } from "./recent.tsx";
+import { Recent } from "./changes.tsx";
 import { SpanChoice } from "./span-choice.tsx";
 
 const Charts = lazily(

@@ -7,8 +7,7 @@ import { texts } from "../texts/packages.ts";
 import { ActionButton } from "../ui/action.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { bytes } from "../ui/format.ts";
-import { Badge, Facts, Loaded } from "../ui/parts.tsx";
-import { TextBox } from "../ui/text-box.tsx";
+import { Badge, Facts, Loaded, TextBox } from "../ui/parts.tsx";
 import { Check } from "./apply-options.tsx";
 
 const changes = {

@@ -1,8 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { ProcessEntry, ProcessSignal } from "#contract/processes.ts";
-import { pace } from "../api/pace.ts";
-import { useCall } from "../api/resource.ts";
+import { pace, useCall } from "../api/resource.ts";
 import { Link } from "../router.tsx";
 import { texts } from "../texts/processes.ts";
 import { ActionButton } from "../ui/action.tsx";

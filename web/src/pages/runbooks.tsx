@@ -1,10 +1,9 @@
 import type { JSX } from "preact";
 import type { Input } from "../api/call.ts";
 import { useCall } from "../api/resource.ts";
-import { texts } from "../texts/runbooks.ts";
+import { runbookTexts as texts } from "../texts/checks.ts";
 import { Markdown } from "../ui/markdown-view.tsx";
-import { Loaded, NotShown } from "../ui/parts.tsx";
-import { Part } from "./part.tsx";
+import { Loaded, NotShown, Part } from "../ui/parts.tsx";
 
 function Text({ id }: { readonly id: string }): JSX.Element {
   const answer = useCall("getRunbook", { params: { id } });

@@ -2,16 +2,15 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { Snapshot } from "#contract/updates.ts";
 import type { Answer } from "../api/call.ts";
-import { pace } from "../api/pace.ts";
-import { useCall } from "../api/resource.ts";
+import { pace, useCall } from "../api/resource.ts";
 import { query, setQuery } from "../router.tsx";
 import { snapshotTexts as texts } from "../texts/updates.ts";
 import { ActionButton, isOperation } from "../ui/action.tsx";
 import { Dialog } from "../ui/dialog.tsx";
+import { useSettled } from "../ui/filter.tsx";
 import { bytes, count, local } from "../ui/format.ts";
-import { Badge, Empty, Facts, Loaded, NotShown, Time } from "../ui/parts.tsx";
+import { Badge, Empty, Facts, Loaded, NotShown, TextBox, Time } from "../ui/parts.tsx";
 import { Table } from "../ui/table.tsx";
-import { TextBox } from "../ui/text-box.tsx";
 import { Check, follow, Select } from "./apply-options.tsx";
 
 export function CreateSnapshotButton(): JSX.Element {

@@ -1,7 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { pace } from "../api/pace.ts";
-import { useCall } from "../api/resource.ts";
+import { pace, useCall } from "../api/resource.ts";
 import { timeTexts as texts } from "../texts/host.ts";
 import { ActionButton } from "../ui/action.tsx";
 import { commandOf } from "../ui/commands.tsx";

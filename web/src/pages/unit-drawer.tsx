@@ -1,20 +1,18 @@
 import type { JSX } from "preact";
 import type { ServiceDetails, UnitEntry } from "#contract/units.ts";
-import { pace } from "../api/pace.ts";
-import { useCall } from "../api/resource.ts";
+import { pace, useCall } from "../api/resource.ts";
 import { UnitLog } from "../list/unit-log.tsx";
 import { Link, query } from "../router.tsx";
 import { texts } from "../texts/services.ts";
 import { ActionButton } from "../ui/action.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { bytes, count, duration, percent } from "../ui/format.ts";
-import { Empty, Facts, Loaded, NotShown, Time } from "../ui/parts.tsx";
+import { Empty, Facts, Loaded, NotShown, Part, Time } from "../ui/parts.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { Changes, callsOf } from "./changes.tsx";
 import { DiagnosisPart } from "./diagnosis.tsx";
-import { Part } from "./part.tsx";
 import { Runbooks } from "./runbooks.tsx";
-import { UnitState } from "./unit-state.tsx";
+import { UnitState } from "./states.tsx";
 
 const UnitLink = ({ name }: { readonly name: string }): JSX.Element => (
   <Link to="services" query={{ ...Object.fromEntries(query.value), unit: name }}>

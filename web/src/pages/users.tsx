@@ -1,8 +1,7 @@
 import type { JSX } from "preact";
 import type { UserEntry } from "#contract/accounts.ts";
 import type { Answer } from "../api/call.ts";
-import { pace } from "../api/pace.ts";
-import { useCall } from "../api/resource.ts";
+import { pace, useCall } from "../api/resource.ts";
 import { query, setQuery } from "../router.tsx";
 import { usersTexts as texts } from "../texts/host.ts";
 import { commandOf } from "../ui/commands.tsx";

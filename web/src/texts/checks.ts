@@ -53,3 +53,9 @@ export const texts = {
   yes: "yes",
   no: "no",
 } as const;
+
+/** What is to be done about a finding. */
+export const runbookTexts = {
+  runbook: (title: string) => `Runbook: ${title}`,
+  local: "Written for this host.",
+} as const;

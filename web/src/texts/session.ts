@@ -1,4 +1,4 @@
-/** Signing in, administrative access, sessions and passkeys. */
+/** Signing in and administrative access. */
 export const texts = {
   title: "Sign in",
   host: (name: string) => `to ${name}`,
@@ -26,4 +26,42 @@ export const texts = {
   elevated: "Administrative access",
   ends: "ends",
   signOut: "Sign out",
+} as const;
+
+/** The page of sessions and passkeys. */
+export const accessTexts = {
+  title: "Sessions",
+  own: "Your session",
+  key: "Key",
+  host: "Host",
+  access: "Access",
+  mayRead: "may read",
+  mayChange: (until: string) => `may change something until ${until}`,
+  elevated: "administrative",
+  idlesOut: "Ends unless used",
+  expires: "Ends at the latest",
+  scopes: (count: number) => `Scopes (${count})`,
+  sessions: "All sessions",
+  thisOne: "this one",
+  from: "From",
+  unknown: "unknown",
+  since: "Since",
+  used: "Last used",
+  end: "Sign out",
+  endThis: "Sign out this session",
+  endOther: (id: string, name: string) => `Sign out session ${id} of ${name}`,
+  ended: (id: string) => `Session ${id} was signed out.`,
+  signOut: "Sign out",
+  passkeys: "Passkeys",
+  passkeyHow:
+    "A passkey signs you in without the key, with this device or a security key. Whoever has it may do what the key may.",
+  passkeyNeedsAccess: "To register one, get administrative access.",
+  name: "Name",
+  domain: "For",
+  remove: "Remove",
+  removePasskey: (name: string) => `Remove the passkey ${name}`,
+  registered: (name: string) => `The passkey ${name} signs you in from now on.`,
+  removed: (name: string) => `The passkey ${name} was removed. Sessions that were begun with it go on.`,
+  newPasskey: "Name of a new passkey",
+  register: "Register a passkey",
 } as const;

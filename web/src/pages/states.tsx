@@ -1,4 +1,6 @@
 import type { JSX } from "preact";
+import type { CheckStatus as Status } from "#contract/checks.ts";
+import { texts } from "../texts/checks.ts";
 import { Badge, type Tone } from "../ui/parts.tsx";
 
 interface State {
@@ -32,3 +34,9 @@ export function UnitState({ of }: { readonly of: State }): JSX.Element {
 
 /** Services are named without their suffix, as systemd takes them. */
 export const shortName = (unit: string): string => unit.replace(/\.service$/, "");
+
+export const statusTone: Readonly<Record<Status, Tone>> = { fail: "bad", warn: "warn", pass: "ok", skip: "idle" };
+
+export const CheckStatus = ({ of }: { readonly of: Status }): JSX.Element => (
+  <Badge tone={statusTone[of]}>{texts.status[of]}</Badge>
+);
