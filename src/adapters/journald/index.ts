@@ -129,7 +129,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, templatesFil
   ): Promise<AnswerTo<W>> => {
     const reply = await pool.run({ id: nextId(), kind: "ask", question: question as Question }, signal);
     if (reply.kind !== "answered") throw new Error(`the journal's thread answered ${reply.kind} to a question`);
-    return reply.answer as AnswerTo<W>;
+    return reply.answer;
   };
 
   return {
