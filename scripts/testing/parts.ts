@@ -29,7 +29,7 @@ const wider = (...files: readonly string[]): Command => ({
 export const parts: readonly Part[] = [
   {
     name: "journal",
-    proves: "queries against journalctl on many journals: damaged, growing, foreign, large; what changes on a host",
+    proves: "queries against journalctl on many journals: damaged, growing, large; what changes on a host",
     directories: ["src/adapters/journald", "src/adapters/journal-format", "src/domain/logs", "test/journals"],
     minutes: 15,
     commands: [
@@ -37,7 +37,6 @@ export const parts: readonly Part[] = [
         "ports/journal-bounds",
         "ports/journal-changes",
         "ports/journal-corruption",
-        "ports/journal-foreign",
         "process/journal-many-values",
         "host/logs-new",
         "host/logs-storage",

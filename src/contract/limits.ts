@@ -30,6 +30,8 @@ export const logBuckets = { minimum: 1, maximum: 1000, default: 60 } as const;
 /** Templates of an answer. */
 export const logTemplateLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
 export const logFacetLimit = { minimum: 1, maximum: 1000, default: 10 } as const;
+/** Files of the journal that cannot be read, of those that are named in an answer. */
+export const maxUnreadFiles = 16;
 export const logContextLimit = { minimum: 0, maximum: 1000, default: 10 } as const;
 
 /** Units that one query of the journal names. */

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { maxUnreadFiles } from "./limits.ts";
 import { MayLack, NullableInteger, optional, Timestamp } from "./schema.ts";
 
 /** syslog severities by name; the index is the number. */
@@ -61,9 +62,6 @@ export const LogEntry = Type.Object({
   }),
 });
 export type LogEntry = Static<typeof LogEntry>;
-
-/** At most so many files are named in an answer. */
-export const maxUnreadFiles = 16;
 
 /** Files of the journal that could not be read. */
 export const UnreadFiles = Type.Array(

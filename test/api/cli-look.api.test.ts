@@ -242,7 +242,7 @@ describe("steward logs", () => {
     const file = { path: "/j/a.journal", name: "a.journal", namespace: "", reason: "it is damaged" };
     service.journal.unread = [file, { ...file, path: "/j/\u001b[2Jb.journal" }];
     const named = /^not read: \/j\/a\.journal: it is damaged\nnot read: \/j\/ \[2Jb\.journal: it is damaged\n/m;
-    const [{ cursor = "" } = {}] = (JSON.parse((await steward("logs --json")).out) as LogList).logs;
+    const [first] = (JSON.parse((await steward("logs --json")).out) as LogList).logs;
     const exported = join(mkdtempSync(join(tmpdir(), "steward-unread-")), "exported");
     for (const options of [
       ...[
@@ -255,7 +255,7 @@ describe("steward logs", () => {
         "-F MESSAGE",
         "-n all -o export",
       ],
-      ...[`--around ${cursor}`, `-g memory --export ${exported}`],
+      ...[`--around ${first?.cursor}`, `-g memory --export ${exported}`],
     ]) {
       const { code, out, err } = await steward(`logs -S 2020-01-01 ${options}`.split(" ").filter(Boolean));
       expect([options, code, err]).toEqual([options, 0, expect.stringMatching(named)]);

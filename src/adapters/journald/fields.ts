@@ -1,6 +1,6 @@
 import type { Budget } from "./budget.ts";
 import type { ByteWriter } from "./byte-writer.ts";
-import type { DamagedJournal } from "./journal-file/damage.ts";
+import type { DamagedJournal } from "./journal-file/blocks.ts";
 import { entryCount, readPayload } from "./journal-file/data.ts";
 import type { JournalFile } from "./journal-file/file.ts";
 import { createOffsetTable, type OffsetTable } from "./journal-file/offset-table.ts";

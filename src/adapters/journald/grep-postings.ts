@@ -3,7 +3,7 @@ import { LogQueryRefused } from "#domain/ports/journal.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { lowerFirst } from "#kernel/text.ts";
 import { field } from "./fields.ts";
-import { DamagedJournal } from "./journal-file/damage.ts";
+import { DamagedJournal } from "./journal-file/blocks.ts";
 import { readPayload } from "./journal-file/data.ts";
 import { searchMessages } from "./journal-file/walk.ts";
 import type { Run } from "./merge.ts";

@@ -1,7 +1,7 @@
 import type { HistogramQuery, LogCounts } from "#domain/ports/journal.ts";
+import { timesOfBoots } from "./boots.ts";
 import { among, bootsAsked, type Counted, countInFiles, during, levelsOf } from "./counting.ts";
-import { momentsOf, ofUnits } from "./lists.ts";
-import { countOf, intersection, union } from "./postings.ts";
+import { countOf } from "./postings.ts";
 import type { Across } from "./query.ts";
 import type { AddCounts, Source } from "./source.ts";
 
@@ -90,24 +90,14 @@ function fitted(
   query: HistogramQuery,
   boots: readonly string[] | undefined,
 ): HistogramQuery {
-  const { isFitted, units } = query;
+  const { isFitted, since, until, units } = query;
   if (boots === undefined || (!isFitted.since && !isFitted.until)) return query;
-  const moments = sources.flatMap((source) => {
-    const written = union(boots.map((boot) => source.entriesWith(`_BOOT_ID=${boot}`)));
-    const wanted = ofUnits(source, units);
-    return momentsOf(source, wanted === undefined ? written : intersection([wanted, written])) ?? [];
-  });
-  return fitTo(query, moments);
-}
-
-/** @param moments of entries of the boot, the first and the last among them. */
-function fitTo(query: HistogramQuery, moments: readonly number[]): HistogramQuery {
-  const { isFitted, since, until } = query;
-  const last = moments.length === 0 ? until : Math.min(until, Math.max(...moments));
+  const times = sources.flatMap((source) => timesOfBoots(source, boots, units));
+  const last = times.length === 0 ? until : Math.min(until, Math.max(...times));
   // Where there is nothing, the window is its end.
   return {
     ...query,
-    since: isFitted.since ? Math.min(last, ...moments) : since,
+    since: isFitted.since ? Math.min(last, ...times) : since,
     until: isFitted.until ? Math.max(isFitted.since ? 0 : since, last) : until,
   };
 }

@@ -4,15 +4,7 @@ import type { LogContext } from "#contract/log-exploration.ts";
 import type { LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
 import { queriesAtOnce, searchesAtOnce } from "#domain/logs/reader.ts";
-import type {
-  Grep,
-  Journal,
-  JournalExploration,
-  JournalExport,
-  JournalLists,
-  JournalMemory,
-  LogFilters,
-} from "#domain/ports/journal.ts";
+import type { Grep, Journal, JournalStorage, LogFilters } from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { toError } from "#kernel/errors.ts";
 import { createFollowThread } from "./follow-thread.ts";
@@ -36,11 +28,7 @@ export interface JournalOptions {
 }
 
 export interface HostJournal {
-  readonly journal: Pick<Journal, "query" | "follow"> &
-    JournalLists &
-    JournalExploration &
-    JournalExport &
-    JournalMemory;
+  readonly journal: Omit<Journal, keyof JournalStorage>;
   readonly grep: Grep;
   readonly dispose: Dispose;
 }
@@ -141,7 +129,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, templatesFil
   ): Promise<AnswerTo<W>> => {
     const reply = await pool.run({ id: nextId(), kind: "ask", question: question as Question }, signal);
     if (reply.kind !== "answered") throw new Error(`the journal's thread answered ${reply.kind} to a question`);
-    return reply.answer as AnswerTo<W>;
+    return reply.answer;
   };
 
   return {

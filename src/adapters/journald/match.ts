@@ -91,3 +91,9 @@ function termsOf(source: Source, { units, priority, identifier, uid, boots }: Fi
   if (boots !== undefined) terms.push(() => union(boots.map((boot) => source.entriesWith(`_BOOT_ID=${boot}`))));
   return terms;
 }
+
+/** Entries of the units of one file; undefined: of all. */
+export const matchingUnits = (source: Source, units: readonly string[] | undefined): Postings | undefined =>
+  units === undefined
+    ? undefined
+    : matching(source, { units, priority: undefined, identifier: undefined, boots: undefined });

@@ -366,6 +366,7 @@ export function createRegistry(
     },
     isEmpty: () => files.sources.size === 0,
     release() {
+      if (sources.size === 0) return;
       dropDeleted(files);
       if (!directories.isCurrent()) update(files);
     },

@@ -1,8 +1,7 @@
 import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { parseAs } from "#client/answer.ts";
 import { ApiError } from "#client/errors.ts";
-import { request } from "#client/index.ts";
-import { operations } from "#contract/index.ts";
+import { createClient } from "#client/index.ts";
 import { UnreadFiles, unreadHeader } from "#contract/log-entry.ts";
 import type { NotShown } from "#contract/schema.ts";
 import { errorMessage } from "#kernel/errors.ts";
@@ -58,7 +57,7 @@ function missingOf(error: unknown): NotShown | undefined {
   return missing === "journal" && typeof reason === "string" ? [{ what: "entries", reason }] : undefined;
 }
 
-/** The files that an answer names as unread. @throws ApiError where they are not named as they should be. */
+/** The files that an answer names as unread; undefined where it names none. @throws ApiError for another header than the service sends. */
 function unreadIn(headers: Headers): UnreadFiles | undefined {
   const named = headers.get(unreadHeader);
   return named === null ? undefined : (parseAs(UnreadFiles, named) as UnreadFiles);
@@ -76,14 +75,22 @@ async function writeEntries(
   const split = entriesOf[asked.format];
   let { cursor } = asked;
   let unread: UnreadFiles = [];
+  const { fetch = globalThis.fetch } = connection;
+  const client = createClient({
+    ...connection,
+    async fetch(...call) {
+      const response = await fetch(...call);
+      unread = unreadIn(response.headers) ?? unread;
+      return response;
+    },
+  });
   let [count, bytes, attempts] = [0, 0, 0];
   for (;;) {
     try {
       const query = { ...asked, ...defined({ cursor }) };
-      const { body, headers } = await patiently(() => request(connection, operations.exportLogs, { query }));
-      unread = unreadIn(headers) ?? unread;
+      const body = await patiently(() => client.exportLogs({ query }));
       let arrived = Buffer.alloc(0);
-      for await (const part of body ?? []) {
+      for await (const part of body) {
         arrived = Buffer.concat([arrived, part]);
         const whole = split(arrived);
         if (whole.count === 0) continue;

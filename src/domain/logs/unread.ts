@@ -1,4 +1,5 @@
-import { maxUnreadFiles, type UnreadFiles } from "#contract/log-entry.ts";
+import { maxUnreadFiles } from "#contract/limits.ts";
+import type { UnreadFiles } from "#contract/log-entry.ts";
 import type { Lacking, ListedEntries, UnreadFile } from "#domain/ports/journal.ts";
 import { isInNamespace } from "./namespace.ts";
 

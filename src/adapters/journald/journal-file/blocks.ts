@@ -1,5 +1,13 @@
 import { readSync, readvSync } from "node:fs";
-import { DamagedJournal } from "./damage.ts";
+
+/** A part of a journal file is not what it must be: the reader leaves it out and goes on. */
+export class DamagedJournal extends Error {
+  override readonly name = "DamagedJournal";
+
+  constructor(what: string, offset: number) {
+    super(`${what} at byte ${offset}`);
+  }
+}
 
 /**
  * Bytes of a block that is asked for by its number. Blocks overlap, so that an object which begins near the end of

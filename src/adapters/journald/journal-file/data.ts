@@ -1,5 +1,5 @@
 import { type ZstdOptions, zstdDecompressSync } from "node:zlib";
-import { DamagedJournal } from "./damage.ts";
+import { DamagedJournal } from "./blocks.ts";
 import { createEntryList, type EntryList } from "./entry-array.ts";
 import type { HashTable, JournalFile } from "./file.ts";
 import { type Hash64, jenkinsHash, remainder, sipHash24 } from "./hash.ts";

@@ -1,4 +1,4 @@
-import { DamagedJournal } from "./damage.ts";
+import { DamagedJournal } from "./blocks.ts";
 import type { JournalFile } from "./file.ts";
 import * as layout from "./layout.ts";
 

@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createBlockPool } from "./blocks.ts";
-import { DamagedJournal } from "./damage.ts";
+import { createBlockPool, DamagedJournal } from "./blocks.ts";
 import { NotAJournal, openJournalFile, parseHeader } from "./file.ts";
 import * as layout from "./layout.ts";
 

@@ -1,6 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-import { type BlockPool, type Blocks, createBlocks } from "./blocks.ts";
-import { DamagedJournal } from "./damage.ts";
+import { type BlockPool, type Blocks, createBlocks, DamagedJournal } from "./blocks.ts";
 import * as layout from "./layout.ts";
 
 const wordRange = 2 ** 32;

@@ -10,7 +10,7 @@ import {
 } from "#domain/logs/templates/group.ts";
 import { createMasking, wildcard } from "#domain/logs/templates/mask.ts";
 import { createPlaceHash } from "#domain/logs/templates/place-hash.ts";
-import { DamagedJournal } from "../journal-file/damage.ts";
+import { DamagedJournal } from "../journal-file/blocks.ts";
 import type { Source } from "../source.ts";
 import { createOrigins, type Origin, type Placed } from "./origins.ts";
 

@@ -1,6 +1,6 @@
 import { LogQueryRefused } from "#domain/ports/journal.ts";
 import type { EntryList } from "../journal-file/entry-array.ts";
-import { ofUnits } from "../lists.ts";
+import { matchingUnits } from "../match.ts";
 import { countOf, offsetAt, type Postings, toOffsets, wholeList } from "../postings.ts";
 import type { Source } from "../source.ts";
 import { type ClassCount, type ClassTable, createClassifier, emptyTable } from "./classes.ts";
@@ -125,7 +125,7 @@ export function findTemplate(
     return { kind: "offsets", offsets: offsets.slice(0, found) };
   };
   const isSeen = (source: Source): boolean => {
-    const ofThese = ofUnits(source, units);
+    const ofThese = matchingUnits(source, units);
     return countOf(ofTemplate(source, ofThese ?? wholeList(source.all()), ofThese === undefined)) > 0;
   };
   if (wanted === undefined || (units !== undefined && ![...tables.keys()].some(isSeen)))
