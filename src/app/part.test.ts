@@ -10,7 +10,7 @@ const store = (_context: unknown, _earlier: unknown, read = (): string => "of th
   start: () => void calls.push("start store"),
   dispose: () => void calls.push("dispose store"),
 });
-const late = async ({ version }: Pick<PartContext, "version">) => ({ version, handlers: { getTwo: () => 2 } });
+const late = ({ version }: Pick<PartContext, "version">) => Promise.resolve({ version, handlers: { getTwo: () => 2 } });
 const reader = (_context: unknown, earlier: { readonly store: { readonly read: () => string } }) => ({
   found: earlier.store.read(),
   start: () => void calls.push("start reader"),
