@@ -38,9 +38,10 @@ export function killGroup(child: ChildProcess, onLeft: () => void): void {
     onLeft();
   }, endMs);
   child.once("close", () => clearTimeout(late));
-  if (child.pid === undefined) return;
+  const { pid } = child;
+  if (pid === undefined) return;
   try {
-    process.kill(-child.pid, "SIGKILL");
+    process.kill(-pid, "SIGKILL");
   } catch {
     // It has ended.
   }
