@@ -5,7 +5,6 @@ import type { StaleReport } from "#contract/updates.ts";
 import { pace, useCall } from "../api/resource.ts";
 import { texts } from "../texts/updates.ts";
 import { ActionButton, isOperation } from "../ui/action.tsx";
-import { useSettled } from "../ui/filter.tsx";
 import { local } from "../ui/format.ts";
 import { Badge, Card, Facts, Loaded, Time } from "../ui/parts.tsx";
 import { Check, follow } from "./apply-options.tsx";

@@ -7,7 +7,6 @@ import { query, setQuery } from "../router.tsx";
 import { snapshotTexts as texts } from "../texts/updates.ts";
 import { ActionButton, isOperation } from "../ui/action.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { useSettled } from "../ui/filter.tsx";
 import { bytes, count, local } from "../ui/format.ts";
 import { Badge, Empty, Facts, Loaded, NotShown, TextBox, Time } from "../ui/parts.tsx";
 import { Table } from "../ui/table.tsx";

@@ -77,15 +77,3 @@ export function Segments<T extends string>(props: {
     </fieldset>
   );
 }
-
-const settlesAfterMs = 400;
-
-/** A value that is typed, once the typing pauses: each one of it is planned anew. */
-export function useSettled(value: string): string {
-  const settled = useSignal(value);
-  useEffect(() => {
-    const timer = setTimeout(() => (settled.value = value), settlesAfterMs);
-    return () => clearTimeout(timer);
-  }, [value]);
-  return settled.value;
-}
