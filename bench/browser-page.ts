@@ -37,7 +37,7 @@ async function measured(page: Page): Promise<MeasuredPage> {
       await devtools.send("HeapProfiler.collectGarbage");
       const { metrics } = await devtools.send("Performance.getMetrics");
       const used = metrics.find(({ name }) => name === "JSHeapUsedSize")?.value;
-      if (used === undefined) throw new Error("cannot measure: the browser does not tell its heap");
+      if (used === undefined) throw new Error("cannot measure: the browser does not report its heap");
       return used / mib;
     },
     longestTaskMs: () =>

@@ -17,7 +17,7 @@ export interface CockpitOptions {
   readonly journal?: BigJournal;
   /** Packages of Debian besides Cockpit. */
   readonly packages?: readonly string[];
-  /** Groups of whoever signs in to Cockpit. */
+  /** Groups of anyone who signs in to Cockpit. */
   readonly groups: readonly string[];
   /** Settings of our service. */
   readonly config?: string;

@@ -23,9 +23,9 @@ export const withCompletionHost = <T>(
   say: (text: string) => void,
   use: (host: CompletionHost) => Promise<T>,
 ): Promise<T> =>
-  withWorkspace(async ({ folder }) => {
-    await installProgram(folder, { version: "0.0.0", epochSeconds: 0, node: pinnedNode() });
-    const bind = [{ source: join(folder, "usr/lib/steward"), target: program, readOnly: true }];
+  withWorkspace(async ({ directory }) => {
+    await installProgram(directory, { version: "0.0.0", epochSeconds: 0, node: pinnedNode() });
+    const bind = [{ source: join(directory, "usr/lib/steward"), target: program, readOnly: true }];
     const host = await bootHost({ log: say, bind });
     try {
       const service = await host.startService({ env: { STEWARD_RATE_LIMITS: "off" } });

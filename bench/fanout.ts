@@ -57,9 +57,10 @@ export function startFanout(workspace: Workspace, server: Server, path: string, 
       };
       const fail = (why: string): void => end(new Error(`cannot ${what}: ${why}\n${clients.output()}`));
       const timer = setTimeout(() => fail(`not done after ${timeoutMs} ms`), timeoutMs);
-      report = (told) => {
-        if (told.kind === "progress" && told.wrong > 0) fail(`${told.wrong} lines are lost, double or out of order`);
-        else if (isIt(told)) end();
+      report = (reported) => {
+        if (reported.kind === "progress" && reported.wrong > 0)
+          fail(`${reported.wrong} lines are lost, double or out of order`);
+        else if (isIt(reported)) end();
       };
     });
 
@@ -78,11 +79,11 @@ export function startFanout(workspace: Workspace, server: Server, path: string, 
       feed(next, count, length);
       next += count;
     };
-    const done = until("send lines", (told) => {
-      if (told.kind !== "progress") return false;
-      sample = told.sample;
-      feedUpTo(told.slowest + ahead);
-      return told.slowest === end;
+    const done = until("send lines", (reported) => {
+      if (reported.kind !== "progress") return false;
+      sample = reported.sample;
+      feedUpTo(reported.slowest + ahead);
+      return reported.slowest === end;
     });
     feedUpTo(next + ahead);
     await done;

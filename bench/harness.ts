@@ -21,7 +21,7 @@ export interface Summary {
   readonly greatestRatio: number;
 }
 
-/** What a figure has to be. */
+/** What a figure must be. */
 export interface Goal {
   readonly is: "at least" | "more than" | "at most" | "less than";
   readonly value: number;
@@ -39,7 +39,7 @@ export function median(values: readonly number[]): number {
 /**
  * Measures both sides in turn. The machine drifts, so each round has both, and who goes first changes every
  * round. The first round warms both up and is not counted.
- * @param options `onRound` is told of each round that counts.
+ * @param options `onRound` is called with each round that counts.
  */
 export async function alternate<T = number>(options: {
   rounds: number;

@@ -16,7 +16,7 @@ function inputOf({ input }: { readonly input: Writable | undefined }): Writable 
 
 const unit = "steward-bench.service";
 
-/** A journal in this folder, of this boot, that grows by what it is given. */
+/** A journal in this directory, of this boot, that grows by what it is given. */
 export function startJournal(workspace: Workspace, dir: string): LineSource {
   const call = journalRemoteCall(join(dir, "system.journal"), { compact: true, keyedHash: true, compress: true });
   const input = inputOf(workspace.start([journalRemote, ...call.argv], call.env, { input: true }));

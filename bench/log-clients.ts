@@ -24,7 +24,7 @@ export interface ClientsResult {
   readonly searches: number;
 }
 
-/** How long a client waits after it was told to try again later. */
+/** How long a client waits after it was asked to try again later. */
 const refusedMs = 250;
 const { url, keys, journal, clients, seconds, from } = JSON.parse(process.argv[2] ?? "{}") as ClientsTask;
 

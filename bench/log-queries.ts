@@ -12,7 +12,7 @@ const journalctl = "/usr/bin/journalctl";
 const gatewayd = "/lib/systemd/systemd-journal-gatewayd";
 const journalRemote = "/lib/systemd/systemd-journal-remote";
 
-/** The same question, as it is put to both sides. Ours looks back one hour unless it is told. */
+/** The same question, as it is put to both sides. Ours looks back one hour by default. */
 export interface LogQuestion {
   /** Members of our query. */
   readonly query: Readonly<Record<string, string>>;
@@ -135,7 +135,7 @@ export interface Listed {
 const newline = 10;
 
 /**
- * Runs journalctl over a folder, from the start of its process to its end, counting the lines that it prints.
+ * Runs journalctl over a directory, from the start of its process to its end, counting the lines that it prints.
  * @throws Error when it fails. Nothing found is not a failure.
  */
 export function runJournalctl(
@@ -216,7 +216,7 @@ export async function requireSameTotal(server: Server, dir: string, question: Lo
   return total;
 }
 
-/** systemd-journal-gatewayd on a folder. It listens on a socket that it is given, as systemd would. */
+/** systemd-journal-gatewayd on a directory. It listens on a socket that it is given, as systemd would. */
 export async function startGatewayd(workspace: Workspace, dir: string): Promise<Server> {
   const port = await freePort();
   const argv = ["systemd-socket-activate", "-l", `127.0.0.1:${port}`, gatewayd, `--directory=${dir}`] as const;
@@ -225,7 +225,7 @@ export async function startGatewayd(workspace: Workspace, dir: string): Promise<
   return { ...server, headers: range };
 }
 
-/** Asks for what stood before one moment after another, none of them twice. */
+/** Asks for what stood before one time after another, none of them twice. */
 export function createWindows({ firstMicros, lastMicros }: BigJournal, from = 0): () => LogQuestion {
   let number = from;
   return () => {

@@ -15,7 +15,7 @@ export interface PackageHost {
   readonly timeService: (requests: number) => Promise<TimedUpdates>;
   /** `apt list --upgradable`, with the caches that apt keeps for itself or without them. */
   readonly timeApt: (runs: number, caches: "kept" | "none") => Promise<TimedUpdates>;
-  /** Starts the service anew and waits until its health checks have run, which ask apt as well. */
+  /** restarts the service and waits until its health checks have run, which ask apt as well. */
   readonly restartService: () => Promise<void>;
 }
 

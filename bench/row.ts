@@ -27,10 +27,10 @@ export interface SkippedLine {
 
 export type Line = MeasuredLine | SkippedLine;
 
-/** What every row is told. */
+/** What every row is given. */
 export interface RowOptions {
   readonly rounds: number;
-  /** Told what happens, for a person who waits. */
+  /** Called with what happens, for a person who waits. */
   readonly say: (text: string) => void;
 }
 

@@ -89,8 +89,8 @@ export async function startServer(
   return { ...running, url: `http://127.0.0.1:${port}`, headers: {}, startMs: performance.now() - startedAt };
 }
 
-/** Compiled code is kept as scripts/run keeps it, but in a folder of this run. */
-const withCompileCache = ({ folder }: Workspace) => ({ NODE_COMPILE_CACHE: join(folder, "compile-cache") });
+/** Compiled code is kept as scripts/run keeps it, but in a directory of this run. */
+const withCompileCache = ({ directory }: Workspace) => ({ NODE_COMPILE_CACHE: join(directory, "compile-cache") });
 
 /** Limits that are counted for every request and never reached. */
 const countedLimits = "rate_limits:\n  per_minute: 1000000000\n  per_hour: 1000000000\n";
@@ -118,8 +118,8 @@ export async function startSteward(
   const port = await freePort();
   const run = join(checkout, "scripts/run");
   // What one version has written need not be readable for another one.
-  const stateDir = join(workspace.folder, checkout === thisCheckout ? "state" : "other-state");
-  const config = join(workspace.folder, "config.yaml");
+  const stateDir = join(workspace.directory, checkout === thisCheckout ? "state" : "other-state");
+  const config = join(workspace.directory, "config.yaml");
   const text = `${limits === "counted" ? countedLimits : ""}${settings}`;
   if (text !== "") writeFileSync(config, text);
   const server = await startServer(workspace, {

@@ -4,7 +4,7 @@ import { createFrameReader, createNumberReader } from "./stream-lines.ts";
 
 /**
  * The clients of a stream, in a process of their own: `stream-clients.ts URL`, the key in STEWARD_API_KEY. Both sides get
- * the same ones. Told by its parent what to open, it says again and again how far they are.
+ * the same ones. Its parent says what to open, and it reports again and again how far they are.
  */
 const url = process.argv[2] ?? "";
 const key = process.env["STEWARD_API_KEY"] ?? "";
@@ -16,7 +16,7 @@ export type ClientsRequest =
   | { readonly kind: "open"; readonly readers: number; readonly stalled: number; readonly next: number }
   | { readonly kind: "close" };
 
-/** What the parent is told. */
+/** What the parent gets. */
 export type ClientsReport =
   | { readonly kind: "done" }
   | {
@@ -39,7 +39,7 @@ const numberOf = createNumberReader();
 let wrong = 0;
 let sample = "";
 
-const tell = (report: ClientsReport): void => void process.send?.(report);
+const report = (report: ClientsReport): void => void process.send?.(report);
 
 /** An empty pong, masked with zeros. */
 const pong = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
@@ -112,7 +112,7 @@ async function handle(message: ClientsRequest): Promise<void> {
     for (const reader of readers) reader.next = message.next;
     await openMany(message.readers, ({ socket, head }) => read(socket, head, message.next));
   }
-  tell({ kind: "done" });
+  report({ kind: "done" });
 }
 
 process.on("message", (message: ClientsRequest) => {
@@ -124,6 +124,6 @@ process.on("message", (message: ClientsRequest) => {
 setInterval(() => {
   let slowest = Number.POSITIVE_INFINITY;
   for (const { next } of readers) slowest = Math.min(slowest, next);
-  if (readers.size > 0) tell({ kind: "progress", slowest, wrong, sample });
+  if (readers.size > 0) report({ kind: "progress", slowest, wrong, sample });
 }, reportMs);
 process.once("SIGTERM", () => process.exit(0));

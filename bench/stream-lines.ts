@@ -1,4 +1,4 @@
-/** Lines that are told apart by their number, in digits of one width so that all are of one length. */
+/** Lines that are distinguished by their number, in digits of one width so that all are of one length. */
 const digits = 9;
 const marker = "line ";
 

@@ -9,7 +9,7 @@ import type { LogQuery, TemplateQuery } from "../src/domain/ports/journal.ts";
 import { encodeEntry, type Field } from "../test/journals/export-format.ts";
 import { appendToJournal } from "../test/journals/programs.ts";
 
-/** How well messages are told apart by their words alone, where the place in the source tells which are alike. */
+/** How well messages are distinguished by their words alone, where the place in the source says which are alike. */
 export interface Accuracy {
   readonly entries: number;
   /** Groups by unit and place in the source. */
@@ -60,7 +60,7 @@ export function templateAccuracy(output: string): Accuracy {
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as Line)
     .filter((line) => placeOf(line) !== "" && textOf(line, "MESSAGE") !== "");
-  const folder = mkdtempSync(join(tmpdir(), "steward-accuracy-"));
+  const directory = mkdtempSync(join(tmpdir(), "steward-accuracy-"));
   try {
     const written = lines.map((line, at) => {
       const fields = Object.entries(line).filter(
@@ -75,15 +75,15 @@ export function templateAccuracy(output: string): Accuracy {
       };
       return encodeEntry(entry);
     });
-    appendToJournal(join(folder, "system.journal"), kind, written);
-    return compare(folder, lines);
+    appendToJournal(join(directory, "system.journal"), kind, written);
+    return compare(directory, lines);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 
-function compare(folder: string, lines: readonly Line[]): Accuracy {
-  const engine = createEngine({ roots: [{ path: folder }] });
+function compare(directory: string, lines: readonly Line[]): Accuracy {
+  const engine = createEngine({ roots: [{ path: directory }] });
   const asked: TemplateQuery = { ...everything, limit: 1000, before: undefined, status: undefined };
   const { templates } = engine.ask({ what: "templates", query: asked });
   /** By the cursors, which have the position of the entry in the file. */

@@ -33,9 +33,9 @@ export interface Wiring {
   readonly channel?: boolean;
 }
 
-/** A temporary folder and the processes that work in it. */
+/** A temporary directory and the processes that work in it. */
 export interface Workspace {
-  readonly folder: string;
+  readonly directory: string;
   /** @throws Error when the program cannot be started. */
   readonly start: (
     argv: readonly [string, ...string[]],
@@ -54,13 +54,13 @@ const baseEnvironment = (): Record<string, string> => ({
 });
 
 function startIn(
-  folder: string,
+  directory: string,
   name: string,
   [program, ...args]: readonly [string, ...string[]],
   env: Readonly<Record<string, string>>,
   wiring: Wiring,
 ): Running {
-  const file = join(folder, `${name}.log`);
+  const file = join(directory, `${name}.log`);
   const output = openSync(file, "a");
   const stdio: StdioOptions = [wiring.input === true ? "pipe" : "ignore", output, output];
   if (wiring.channel === true) stdio.push("ipc");
@@ -96,21 +96,21 @@ const channelOf = (child: ChildProcess): Channel => ({
   onMessage: (listener) => void child.on("message", listener),
 });
 
-/** Gives `use` a folder and processes; both are gone when it is over, also when it fails or we are told to end. */
+/** Gives `use` a directory and processes; both are gone when it is over, also when it fails or we are asked to end. */
 export async function withWorkspace<T>(use: (workspace: Workspace) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), "steward-bench-"));
+  const directory = mkdtempSync(join(tmpdir(), "steward-bench-"));
   const running: Running[] = [];
-  const removeFolder = (): void => rmSync(folder, { recursive: true, force: true });
+  const removeDirectory = (): void => rmSync(directory, { recursive: true, force: true });
   const endAtOnce = (): void => {
     for (const child of running) if (!child.hasEnded()) process.kill(child.pid, "SIGKILL");
-    removeFolder();
+    removeDirectory();
   };
   process.once("exit", endAtOnce);
   try {
     return await use({
-      folder,
+      directory,
       start(argv, env, wiring = {}) {
-        const child = startIn(folder, `process-${running.length}`, argv, env, wiring);
+        const child = startIn(directory, `process-${running.length}`, argv, env, wiring);
         running.push(child);
         return child;
       },
@@ -118,6 +118,6 @@ export async function withWorkspace<T>(use: (workspace: Workspace) => Promise<T>
   } finally {
     await Promise.all(running.map((child) => child.stop()));
     process.off("exit", endAtOnce);
-    removeFolder();
+    removeDirectory();
   }
 }

@@ -2,7 +2,7 @@ import type { Client } from "#client/index.ts";
 import { type BootedGuest, bootHost, type Host } from "../test/host/host.ts";
 import { eventually } from "../test/host/support/eventually.ts";
 import { type DemoCommands, hostName, writeClient, writeShell } from "./commands.ts";
-import { claimFolder, type DemoFolder } from "./folder.ts";
+import { claimDirectory, type DemoDirectory } from "./directory.ts";
 import { type DemoNetwork, freeNetwork } from "./network.ts";
 import type { Stage } from "./scene.ts";
 import { scenes } from "./scenes/index.ts";
@@ -31,31 +31,31 @@ async function takeSnapshot(api: Pick<Client, "createSnapshot">): Promise<string
   return answer.id;
 }
 
-async function onBoot(guest: BootedGuest, folder: DemoFolder): Promise<void> {
-  writeShell(folder, guest.leader);
+async function onBoot(guest: BootedGuest, directory: DemoDirectory): Promise<void> {
+  writeShell(directory, guest.leader);
   for (const { boot } of scenes) await boot?.(guest);
 }
 
-/** A folder and a network that no other demo has. */
-function claim(): { folder: DemoFolder; network: DemoNetwork } {
-  let folder: DemoFolder | undefined;
+/** A directory and a network that no other demo has. */
+function claim(): { directory: DemoDirectory; network: DemoNetwork } {
+  let directory: DemoDirectory | undefined;
   const network = freeNetwork((number) => {
-    folder = claimFolder(number);
-    return folder !== undefined;
+    directory = claimDirectory(number);
+    return directory !== undefined;
   });
-  if (folder === undefined) throw new Error("cannot start the demo: it has no folder");
-  return { folder, network };
+  if (directory === undefined) throw new Error("cannot start the demo: it has no directory");
+  return { directory, network };
 }
 
 /** Boots a host, sets the scene, installs Steward. The caller stops it; the end of the process does, too. */
 export async function startDemo(say: (line: string) => void): Promise<Demo> {
-  const { folder, network } = claim();
-  process.once("exit", folder.remove);
+  const { directory, network } = claim();
+  process.once("exit", directory.remove);
   let host: Host | undefined;
   const stop = async (): Promise<void> => {
     await host?.stop();
-    folder.remove();
-    process.removeListener("exit", folder.remove);
+    directory.remove();
+    process.removeListener("exit", directory.remove);
   };
   try {
     say("building the package, where it is not there yet");
@@ -65,7 +65,7 @@ export async function startDemo(say: (line: string) => void): Promise<Demo> {
       bind,
       log: say,
       onStart: network.attach,
-      onBoot: (guest) => onBoot(guest, folder),
+      onBoot: (guest) => onBoot(guest, directory),
     });
     host = booted;
     const shell = async (line: string) => (await booted.exec(["sh", "-c", line], { timeoutMs: 120_000 })).stdout;
@@ -74,9 +74,9 @@ export async function startDemo(say: (line: string) => void): Promise<Demo> {
     for (const scene of scenes) await scene.prepare?.(stage);
     say("installing Steward");
     const { url, key, ca, api } = await installService(booted, network.address);
-    const commands = { shell: `${folder.path}/shell`, ...(await writeClient(folder, { url, key, ca })) };
+    const commands = { shell: `${directory.path}/shell`, ...(await writeClient(directory, { url, key, ca })) };
     for (const scene of scenes) await scene.serve?.({ ...stage, api });
-    // Whoever looks now is told of everything. Once a second, since their first requests share the limit of this key.
+    // Anyone who looks now sees everything. Once a second, since their first requests share the limit of this key.
     await eventually(
       async () => {
         if ((await api.getHealth()).details !== undefined) throw new Error("not all checks have run");
@@ -84,8 +84,8 @@ export async function startDemo(say: (line: string) => void): Promise<Demo> {
       120_000,
       1000,
     );
-    const beginning = await takeSnapshot(api);
-    return { url, commands, tries: triesFor({ commands, url, beginning }), stop };
+    const firstSnapshot = await takeSnapshot(api);
+    return { url, commands, tries: triesFor({ commands, url, firstSnapshot }), stop };
   } catch (error) {
     await stop();
     throw error;

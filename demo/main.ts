@@ -1,12 +1,12 @@
 import { parseArgs, styleText } from "node:util";
 import { errorMessage } from "#kernel/errors.ts";
 import { endWithStarter } from "../src/daemon.ts";
-import { cacheFolder } from "../test/host/image.ts";
+import { cacheDirectory } from "../test/host/image.ts";
 import { sweepRuns } from "../test/host/runs.ts";
 import { hostName } from "./commands.ts";
 import { type Demo, startDemo } from "./demo.ts";
+import { sweepDirectories } from "./directory.ts";
 import { endAtOnce, ending, endOnce } from "./ending.ts";
-import { sweepFolders } from "./folder.ts";
 import { missingForDemo } from "./requirements.ts";
 import { scenes } from "./scenes/index.ts";
 
@@ -15,7 +15,7 @@ const usage = `Usage: npm run demo [-- [--for MINUTES] [--clean]]
 Boots a throw-away Debian host on this machine with Steward on it and things to look after: an update, a failed unit,
 a full disk, a busy journal, snapshots, a stand-in for a language model. Says what to try, and removes everything when
 it ends, but for the image of the host, which the first start builds in one to two minutes: it stays for the next
-one (800 MB in ${cacheFolder()}).
+one (800 MB in ${cacheDirectory()}).
 
   --for MINUTES  end by itself after so long; otherwise Ctrl-C ends it
   --clean        remove what a demo left behind that was killed, and end
@@ -50,10 +50,10 @@ function parseRequest(argv: readonly string[]): Request {
   return { kind: "run", forMinutes };
 }
 
-/** Removes what a killed demo left: its folder here; its host, whose guest ended with it. */
+/** Removes what a killed demo left: its directory here; its host, whose guest ended with it. */
 function sweep(): void {
-  for (const path of sweepFolders()) say(`removing ${path}, left behind by a demo that was killed`);
-  sweepRuns(cacheFolder(), say);
+  for (const path of sweepDirectories()) say(`removing ${path}, left behind by a demo that was killed`);
+  sweepRuns(cacheDirectory(), say);
 }
 
 function describe({ url, commands, tries }: Demo, forMinutes: number | undefined): void {

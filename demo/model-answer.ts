@@ -16,7 +16,7 @@ const fieldOf = (text: string, name: string): string | undefined =>
 function troubledLines(text: string): readonly { readonly number: string; readonly text: string }[] {
   const lines = [...text.matchAll(/^L(\d+) (.+)$/gm)].map(([, number = "", line = ""]) => ({ number, text: line }));
   const bad = lines.filter((line) => trouble.test(line.text));
-  // What the program itself said tells more than what systemd says of it.
+  // What the program itself said says more than what systemd says of it.
   const own = bad.filter((line) => !line.text.includes(" systemd[1] "));
   // The newest say most of what is wrong now; more than a few are not read.
   return (own.length > 0 ? own : bad).slice(-3);
@@ -31,7 +31,7 @@ function explanation(data: string): string {
       ? "No line of the journal that I was given says why."
       : `The journal says so:\n${lines.map(({ number, text }) => `- [L${number}] ${cut(text)}`).join("\n")}`;
   const next = /^none/.test(fix)
-    ? "Next: mend the cause that the journal names, then look at the check again."
+    ? "Next: fix the cause that the journal names, then look at the check again."
     : `Next: look at the plan of the fix (${fix.replace(/ \(.*/, "")}) with a dry run, then let it run.`;
   return [`What is wrong: ${message}.`, evidence, next, stands].join("\n\n");
 }

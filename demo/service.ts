@@ -9,7 +9,7 @@ import { eventually } from "../test/host/support/eventually.ts";
 import { modelUrl } from "./scenes/model.ts";
 
 const port = 8470;
-const folder = "/srv/steward";
+const directory = "/srv/steward";
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
   version: string;
 };
@@ -36,14 +36,14 @@ export interface DemoService {
 
 /** The package of the sources as they are, built where it is not there yet, as the host is to see it. */
 export async function bindPackage(): Promise<Bind> {
-  return { source: await ensureDeb(version), target: folder, readOnly: true };
+  return { source: await ensureDeb(version), target: directory, readOnly: true };
 }
 
 /** Installs the package inside and waits until the service answers over TLS. */
 export async function installService(host: Host, address: string): Promise<DemoService> {
   await host.writeFile("/etc/steward/config.yaml", config);
   const apt = "apt-get --quiet --yes -o Dpkg::Options::=--force-confold install";
-  await host.exec(["sh", "-c", `${apt} ${folder}/*.deb`], {
+  await host.exec(["sh", "-c", `${apt} ${directory}/*.deb`], {
     env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C.UTF-8" },
     timeoutMs: 180_000,
   });

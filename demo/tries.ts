@@ -12,11 +12,11 @@ interface Story {
   readonly commands: DemoCommands;
   readonly url: string;
   /** The snapshot of the host as it was when all was set up. */
-  readonly beginning: string;
+  readonly firstSnapshot: string;
 }
 
-/** What to try, in an order that tells a story: look, understand, fix, change, roll back. */
-export function triesFor({ commands, url, beginning }: Story): readonly Try[] {
+/** What to try, in an order that makes a story: look, understand, fix, change, roll back. */
+export function triesFor({ commands, url, firstSnapshot }: Story): readonly Try[] {
   const { shell, steward, curl: curlFile } = commands;
   const curl = `curl -K ${curlFile}`;
   const fine = (title: string, line: string): Try => ({ title, line, exitCode: 0 });
@@ -31,12 +31,12 @@ export function triesFor({ commands, url, beginning }: Story): readonly Try[] {
     fine("Start it again, without one", `${steward} services restart nightly-report`),
     fine("The errors of all services", `${steward} logs -p err -n 10`),
     fine("Ask about a service with its journal", `${steward} chat --attach-logs demo-payments what is wrong here`),
-    fine("Make room on the full disk; the plan comes first", `${steward} doctor --check disk_space --fix --yes`),
+    fine("Make space on the full disk; the plan comes first", `${steward} doctor --check disk_space --fix --yes`),
     fine("What can be updated?", `${steward} updates check`),
     fine("What would an update do?", `${steward} updates apply --dry-run`),
     fine("The security update, with a snapshot before it", `${steward} updates apply --security --yes`),
     fine("The snapshots", `${steward} snapshots`),
-    fine("What has changed since the demo began", `${steward} snapshots diff ${beginning}`),
+    fine("What has changed since the demo began", `${steward} snapshots diff ${firstSnapshot}`),
     fine("An alert that is silenced for two hours", `${steward} alerts silences`),
     fine("Plugins, and what they may do", `${steward} plugins`),
     fine("A key that can do one thing", `${steward} keys create deploy --scope services:restart:demo-shop.service`),
@@ -45,7 +45,7 @@ export function triesFor({ commands, url, beginning }: Story): readonly Try[] {
     fine("All that can be asked, as an OpenAPI document", `${curl} --output /dev/null ${url}/api/v1/openapi.json`),
     fine("Many hosts at once; here there is one", `${steward} --all updates check`),
     fine("How confined is the service?", `${shell} systemd-analyze security --no-pager steward.service`),
-    fine("Go back to how the demo began", `${steward} rollback ${beginning} --yes`),
+    fine("Go back to how the demo began", `${steward} rollback ${firstSnapshot} --yes`),
     fine(
       "A reboot; the service answers again afterwards",
       `${shell} systemctl reboot; sleep 5; ${curl} --retry 60 --retry-all-errors --retry-delay 1 ${url}/livez`,

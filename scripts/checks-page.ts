@@ -53,7 +53,7 @@ export const checksPage = (): string =>
     "<!-- Made by `npm run generate` from src/domain/health and bench/check-costs.json. -->\n",
     "# Health checks\n",
     "Thresholds (warn / fail), intervals and what is left out can be [set](../settings.md). Checks without an interval of their own",
-    "run at the general one, once a minute. Those with a fix are mended by `POST /api/v1/health/checks/{check_id}/fix`.\n",
+    "run at the general one, once a minute. Those with a fix are fixed by `POST /api/v1/health/checks/{check_id}/fix`.\n",
     row(
       "check",
       "category",

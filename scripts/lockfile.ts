@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
  * other platforms. Without an entry `npm ci` refuses the lockfile; with one it knows that they are not for this
  * machine. What has no checksum from the registry gets one that no file has, so that npm never installs it, on the platform
  * that it is for neither: it leaves an optional package out whose checksum is wrong. Run after every `npm install`; an invariant
- * test tells when it was forgotten.
+ * test fails when it was forgotten.
  */
 interface LockedPackage {
   readonly version?: string;
@@ -25,7 +25,7 @@ const lock = JSON.parse(readFileSync(path, "utf8")) as Lockfile;
 const first = (text: string, words: readonly string[]): string | undefined =>
   words.find((word) => new RegExp(`(^|[-/])${word}($|-)`).test(text));
 
-/** The platform that such a package is for, as its name tells. */
+/** The platform that such a package is for, by its name. */
 function platformOf(name: string): object {
   const os = first(name, [
     "darwin",

@@ -24,16 +24,16 @@ Builds dist/${manifest.name}_<version>_<architecture>.deb for the kind of proces
                      brings, instead of the Node of the lockfile, a release of its makers (node-v….tar.xz) that their SHASUMS256.txt.asc
                      lists, signed by one of the keys in the keyring; says whether the Node of the lockfile is the same (needs gpgv)
 
-Needs dpkg-deb, strip (apt-get install dpkg binutils) and npm. SOURCE_DATE_EPOCH is the moment that the package is from, that of
+Needs dpkg-deb, strip (apt-get install dpkg binutils) and npm. SOURCE_DATE_EPOCH is the time that the package is from, that of
 the last commit unless given.
 `;
 
-/** The moment that the package is from: any other would make other bytes of the same sources. */
+/** The time that the package is from: any other would make other bytes of the same sources. */
 function epoch(): number {
   const given = process.env["SOURCE_DATE_EPOCH"];
   if (given !== undefined && given !== "") {
     if (!/^\d{1,10}$/.test(given))
-      throw new Error(`cannot use SOURCE_DATE_EPOCH ${given}: it has to be seconds since 1970`);
+      throw new Error(`cannot use SOURCE_DATE_EPOCH ${given}: it must be seconds since 1970`);
     return Number(given);
   }
   return Number(run(["git", "log", "-1", "--format=%ct"], { cwd: root }).trim());
@@ -82,7 +82,7 @@ if (values.help === true) {
   const { version = manifest.version, outdir = join(root, "dist"), level = "6" } = values;
   if (!/^\d[A-Za-z0-9.+~]*$/.test(version))
     throw new Error(`cannot use the version ${version}: Debian would not take it`);
-  if (!/^\d$/.test(level)) throw new Error(`cannot use the level ${level}: it has to be 0 to 9`);
+  if (!/^\d$/.test(level)) throw new Error(`cannot use the level ${level}: it must be 0 to 9`);
   if (values.program !== undefined) {
     await writeProgram(values.program, { version });
     const drivers = Object.fromEntries(values.with.map((path) => [basename(path, ".ts"), path]));

@@ -82,7 +82,11 @@ const incidents: Readonly<Record<string, readonly [name: string, seen: string, c
     "packages were installed by the service that one of them restarted",
   ],
   "key-in-a-query": ["A key in a query string", "many", "access logs kept the address"],
-  "constant-401": ["Constant 401", "", "an answer that tells a wrong key from an unknown one helps whoever guesses"],
+  "constant-401": [
+    "Constant 401",
+    "",
+    "an answer that distinguishes a wrong key from an unknown one helps an attacker who guesses",
+  ],
   "size-and-time-limits": [
     "Bodies, headers and requests without an end",
     "",
@@ -97,7 +101,7 @@ const incidents: Readonly<Record<string, readonly [name: string, seen: string, c
   "state-survives": [
     "State that a crash or a full disk leaves in pieces",
     "",
-    "what was acknowledged is gone, or the service does not start any more",
+    "what was acknowledged is gone, or the service no longer starts",
   ],
   "forged-log-lines": ["Forged log lines", "", "text of a client ends a line of the log and begins one of its own"],
   "terminal-escapes": [

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { instanceStates, protectedExpression, protectedUnits } from "#domain/system/service-policy.ts";
 
-const folder = new URL("../deploy/systemd/", import.meta.url);
+const directory = new URL("../deploy/systemd/", import.meta.url);
 
 /** The polkit rule of the package, from `deploy` on. */
 export const polkitRuleFile = (): string => {
-  const [name, ...others] = readdirSync(folder).filter((each) => each.endsWith("-steward.rules"));
+  const [name, ...others] = readdirSync(directory).filter((each) => each.endsWith("-steward.rules"));
   if (name === undefined || others.length > 0) throw new Error("expected one polkit rule in deploy/systemd");
   return `deploy/systemd/${name}`;
 };
@@ -45,8 +45,8 @@ export const servicePolicyPage = (): string =>
     ...protectedUnits.flatMap(({ except = [] }) =>
       except.map(({ names: patterns, reason }) => `| ${names(patterns)} | ${reason} |`),
     ),
-    `\n${names(protectedUnits.flatMap((entry) => (entry.isConfirmable ? entry.names : [])))} may be changed by a request that says \`confirm: true\` (\`--confirm\`), but not disabled or masked, which a reboot does not undo; a dry run tells the danger.`,
-    "\nAn instance of a template, such as `postgresql@15-main`, is changed only while it runs or has failed: whoever names an instance",
+    `\n${names(protectedUnits.flatMap((entry) => (entry.isConfirmable ? entry.names : [])))} may be changed by a request that says \`confirm: true\` (\`--confirm\`), but not disabled or masked, which a reboot does not undo; a dry run states the danger.`,
+    "\nAn instance of a template, such as `postgresql@15-main`, is changed only while it runs or has failed: anyone who names an instance",
     "chooses an argument of a program that runs as root (`modprobe@…`).\n",
     "The settings change this in both directions:\n",
     "```yaml",

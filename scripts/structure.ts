@@ -90,7 +90,7 @@ function measure(root: string): readonly Figure[] {
     { name: "lines", value: total },
     { name: "lines of code", value: code },
     { name: "lines of comments", value: comments },
-    { name: "folders", value: new Set([...sources.keys()].map((path) => dirname(path))).size },
+    { name: "directories", value: new Set([...sources.keys()].map((path) => dirname(path))).size },
     { name: "compiler projects", value: tracked.filter((path) => /(^|\/)tsconfig\.json$/.test(path)).length },
     { name: `files under ${shortestFile} lines`, value: lines.filter((each) => each < shortestFile).length },
     { name: "files over 300 lines", value: lines.filter((each) => each > 300).length },

@@ -9,7 +9,7 @@ import { Interrupted, run, runVitest } from "./testing/run.ts";
 
 const help = `usage: npm run test:all [-- [PART ...] [--summary FILE]]
 
-Runs what takes longer than \`npm test\` may, part by part, and goes on after a failure. Parts:
+Runs what takes longer than \`npm test\` may, part by part, and continues after a failure. Parts:
 ${parts.map(({ name, proves }) => `  ${name.padEnd(14)} ${proves}`).join("\n")}
 
   --summary FILE     where the results are written, JSON; dist/test-all.json unless given

@@ -54,7 +54,7 @@ const lanes: readonly Lane[] = [
 
 /** More files than this that fail and then pass alone fail the run. */
 const maxUnstable = 2;
-/** More that fail say that something common to them is broken: to run each again would tell nothing. */
+/** More that fail say that something common to them is broken: to run each again would show nothing. */
 const maxRepeated = 8;
 
 const help = `usage: npm test [-- VITEST ARGUMENT ...]

@@ -17,7 +17,7 @@ export function runCommandLine(version: string): Promise<number> {
   let isClient = true;
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      // Whoever reads the output has seen enough (`steward logs | head`).
+      // Anyone who reads the output has seen enough (`steward logs | head`).
       if (isClient && error.code === "EPIPE") process.exit(0);
       throw error;
     });
@@ -40,7 +40,7 @@ export function runCommandLine(version: string): Promise<number> {
         localService(environment, async () => (await import("./load-settings.ts")).loadSettings(environment)),
       openBrowser: async (url) =>
         (await import("./open-browser.ts")).openBrowser(url, { environment, now: () => Date.now() }),
-      checkPlugin: async (folder) => (await commands()).checkPlugin(folder),
+      checkPlugin: async (directory) => (await commands()).checkPlugin(directory),
       pluginConfirmation: async () => (await commands()).pluginConfirmation(),
       stackHost: async (url) => (await commands()).stackHost(url),
       audit: {

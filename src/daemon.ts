@@ -5,7 +5,7 @@ import { createLogs } from "#telemetry/logger.ts";
 import { forPeople, isJournal, noticeMark, withPriorities } from "#telemetry/outputs.ts";
 
 /** As `ps`, `top` and the check of the firewall show it: Node calls its first thread MainThread. */
-export function takeName(): void {
+export function setProcessName(): void {
   try {
     writeFileSync("/proc/self/comm", "steward");
   } catch {

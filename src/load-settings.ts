@@ -3,7 +3,7 @@ import { type Config, loadConfig } from "#config/load.ts";
 import { reservedCheckIds } from "#domain/health/registry.ts";
 import { requireRootSettings } from "#root/places.ts";
 
-/** The settings of this host for whoever runs this process. @throws SettingsFaulty */
+/** The settings of this host for anyone who runs this process. @throws SettingsFaulty */
 export const loadSettings = (environment: Environment, file?: string): Config =>
   loadConfig({ file, environment, isRoot: process.getuid?.() === 0, builtInCheckIds: reservedCheckIds });
 

@@ -7,12 +7,12 @@ import { Settings } from "#config/settings.ts";
 import { filesOfSettings, unreadableFiles } from "./local-commands.ts";
 
 const nobody = { uid: 65_534, gid: 65_534 };
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-readable-"));
-  chmodSync(folder, 0o755);
+  directory = mkdtempSync(join(tmpdir(), "steward-readable-"));
+  chmodSync(directory, 0o755);
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 describe("the files named in settings", () => {
   it("are found anywhere", () => {
@@ -60,21 +60,21 @@ describe("the files named in settings", () => {
 
 describe.skipIf(process.getuid?.() !== 0)("files that a user cannot read (only root can look as another user)", () => {
   it("are found by trying, also in closed directories", async () => {
-    mkdirSync(join(folder, "closed"), { mode: 0o700 });
+    mkdirSync(join(directory, "closed"), { mode: 0o700 });
     for (const [name, mode, uid] of [
       ["open", 0o644, 0],
       ["own", 0o600, nobody.uid],
       ["secret", 0o600, 0],
       ["closed/open", 0o644, 0],
     ] as const) {
-      writeFileSync(join(folder, name), "x");
-      chmodSync(join(folder, name), mode);
-      chownSync(join(folder, name), uid, uid);
+      writeFileSync(join(directory, name), "x");
+      chmodSync(join(directory, name), mode);
+      chownSync(join(directory, name), uid, uid);
     }
     const list = ["open", "own", "secret", "closed/open", "missing"].map((name) => ({
-      api_key_file: join(folder, name),
+      api_key_file: join(directory, name),
     }));
     const found = await unreadableFiles({ connectors: { list } } as never, { exec, ...nobody });
-    expect(found.map(({ file }) => file.slice(folder.length + 1))).toEqual(["secret", "closed/open", "missing"]);
+    expect(found.map(({ file }) => file.slice(directory.length + 1))).toEqual(["secret", "closed/open", "missing"]);
   });
 });

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { type Exec, exec } from "#adapters/exec/index.ts";
 import { lookHere } from "#adapters/exec/look.ts";
 import { describeKeyStoreLoss } from "#adapters/keystore/index.ts";
-import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
+import { createPluginDirectories, inspectPlugin } from "#adapters/plugins/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
 import { listHostAudit, verifyHostAudit } from "#app/audit.ts";
 import { runLocalChecks } from "#app/checks.ts";
@@ -66,22 +66,22 @@ async function unreadableFaults({ settings, stateDir, faultAt }: Config): Promis
 }
 
 /** What the service would say of a plugin, and every fault of it. */
-function pluginReport(folder: string, { path, loaded }: FoundPlugin): PluginReport {
+function pluginReport(directory: string, { path, loaded }: FoundPlugin): PluginReport {
   if ("manifest" in loaded) {
     const { name, version, role, permissions } = loaded.manifest;
     return { path, faults: [], plugin: { name, version, type: role.type, permissions: permissionWords(permissions) } };
   }
-  const all = inspectPlugin(folder);
+  const all = inspectPlugin(directory);
   // A fault that was corrected between the two was one when it was loaded.
   const faults = all.length > 0 ? all : [loaded.fault];
   return { path, faults: faults.map((fault) => ({ text: fault.replace(/^(?=plugin\.yaml:)/, `${path}/`) })) };
 }
 
-async function checkPlugin(folder: string): Promise<PluginReport> {
-  const folders = createPluginFolders({ dirs: [dirname(folder)], now: () => Date.now(), look: lookHere });
-  const found = await folders.read(folder);
-  if (found === undefined) throw new Error(`cannot look at ${folder}: there is no such folder`);
-  return pluginReport(folder, found);
+async function checkPlugin(directory: string): Promise<PluginReport> {
+  const directories = createPluginDirectories({ dirs: [dirname(directory)], now: () => Date.now(), look: lookHere });
+  const found = await directories.read(directory);
+  if (found === undefined) throw new Error(`cannot look at ${directory}: there is no such directory`);
+  return pluginReport(directory, found);
 }
 
 type EgressOptions = Parameters<LocalCommands["egress"]>[0];

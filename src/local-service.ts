@@ -17,7 +17,7 @@ export async function localService(environment: Environment, loadAll: () => Prom
   const config = readLocalSettings(environment, isRoot) ?? (await loadAll());
   const certFile = join(config.stateDir, certName);
   if (config.tls === "auto" && existsSync(certFile)) {
-    // The local service signed its certificate itself, so this process has to be told to trust it.
+    // The local service signed its certificate itself, so this process has to trust it explicitly.
     setDefaultCACertificates([...getCACertificates("default"), readTextFile(certFile, { followsLinks: false })]);
   }
   return {

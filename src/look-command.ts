@@ -1,17 +1,16 @@
 import { keysOfFiles } from "#adapters/accounts/keys.ts";
-import { newestOfFolders } from "#adapters/backup-folders/index.ts";
+import { newestOfDirectories } from "#adapters/backup-directories/index.ts";
 import { removableFiles } from "#adapters/cleanup/removable.ts";
+import { sizesOfDirectory } from "#adapters/directory-sizes/walk.ts";
 import { type Look, serveLook } from "#adapters/exec/look.ts";
-import { sizesOfFolder } from "#adapters/folder-sizes/walk.ts";
-import { pluginsOfFolders } from "#adapters/plugins/inspect.ts";
+import { pluginsOfDirectories } from "#adapters/plugins/inspect.ts";
 import { runbooksOfDirectory } from "#adapters/runbooks/directory.ts";
 
 /** Looks that this program takes in a process of its own, by their names. */
 const looks: Readonly<Record<string, () => void>> = Object.fromEntries(
-  [keysOfFiles, pluginsOfFolders, newestOfFolders, sizesOfFolder, removableFiles, runbooksOfDirectory].map((look) => [
-    look.name,
-    () => serveLook(look as Look<unknown, unknown>),
-  ]),
+  [keysOfFiles, pluginsOfDirectories, newestOfDirectories, sizesOfDirectory, removableFiles, runbooksOfDirectory].map(
+    (look) => [look.name, () => serveLook(look as Look<unknown, unknown>)],
+  ),
 );
 
 /** `steward look NAME`, which this program runs itself. @returns the exit code. */

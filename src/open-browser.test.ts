@@ -14,17 +14,17 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openBrowser } from "./open-browser.ts";
 
-let folder: string;
+let directory: string;
 let runtime: string;
 let bin: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-browser-"));
-  [runtime, bin] = [join(folder, "runtime"), join(folder, "bin")];
+  directory = mkdtempSync(join(tmpdir(), "steward-browser-"));
+  [runtime, bin] = [join(directory, "runtime"), join(directory, "bin")];
   for (const each of [runtime, bin]) mkdirSync(each, { mode: 0o700 });
   writeFileSync(join(bin, "xdg-open"), "");
   chmodSync(join(bin, "xdg-open"), 0o755);
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 const url = "http://localhost:8470/console/#code=stc_1";
 
@@ -51,22 +51,22 @@ describe("opening a browser", () => {
   });
 
   it("is refused without a desktop, a program or a private directory", async () => {
-    const link = join(folder, "link");
+    const link = join(directory, "link");
     symlinkSync(runtime, link);
     for (const [environment, why] of [
       [{ DISPLAY: undefined }, "there is no desktop here"],
       [{ DISPLAY: "", WAYLAND_DISPLAY: "" }, "there is no desktop here"],
-      [{ PATH: `bin::.:${folder}` }, "there is no xdg-open in PATH"],
+      [{ PATH: `bin::.:${directory}` }, "there is no xdg-open in PATH"],
       [{ PATH: undefined }, "there is no xdg-open in PATH"],
-      [{ XDG_RUNTIME_DIR: undefined }, "XDG_RUNTIME_DIR names no folder"],
-      [{ XDG_RUNTIME_DIR: "runtime" }, "XDG_RUNTIME_DIR names no folder"],
-      [{ XDG_RUNTIME_DIR: link }, "is no folder that only this user can open"],
-      [{ XDG_RUNTIME_DIR: join(folder, "none") }, "is no folder that only this user can open"],
+      [{ XDG_RUNTIME_DIR: undefined }, "XDG_RUNTIME_DIR names no directory"],
+      [{ XDG_RUNTIME_DIR: "runtime" }, "XDG_RUNTIME_DIR names no directory"],
+      [{ XDG_RUNTIME_DIR: link }, "is not a directory that only this user can open"],
+      [{ XDG_RUNTIME_DIR: join(directory, "none") }, "is not a directory that only this user can open"],
     ] as const)
       await expect(open(environment)).rejects.toThrow(new RegExp(`${why}.*\\(open the address above yourself\\)`));
     for (const mode of [0o750, 0o705, 0o720]) {
       chmodSync(runtime, mode);
-      await expect(open()).rejects.toThrow("is no folder that only this user can open");
+      await expect(open()).rejects.toThrow("is not a directory that only this user can open");
     }
     chmodSync(runtime, 0o700);
     await expect(open({}, url, new Error("cannot run it: too many open files"))).rejects.toThrow("too many open files");

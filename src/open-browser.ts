@@ -15,31 +15,32 @@ const pageLifetimeMs = 60_000;
 const cannot = (why: string): Error => new Error(`cannot open a browser: ${why} (open the address above yourself)`);
 
 function findOpener({ PATH = "" }: Environment): string {
-  // What a folder of another user, relative to wherever this runs, calls by this name is not run.
+  // What a directory of another user, relative to wherever this runs, calls by this name is not run.
   const found = PATH.split(delimiter)
     .filter(isAbsolute)
-    .map((folder) => join(folder, opener))
+    .map((directory) => join(directory, opener))
     .find(isExecutable);
   if (found === undefined) throw cannot(`there is no ${opener} in PATH`);
   return found;
 }
 
-/** The folder of the user that nobody else can look into, in memory, removed at the logout (XDG Base Directory Specification). */
-function runtimeFolder({ XDG_RUNTIME_DIR: folder }: Environment): string {
-  if (folder === undefined || !isAbsolute(folder)) throw cannot("XDG_RUNTIME_DIR names no folder for private files");
-  const status = lstatSync(folder, { throwIfNoEntry: false });
+/** The directory of the user that nobody else can look into, in memory, removed at the logout (XDG Base Directory Specification). */
+function runtimeDirectory({ XDG_RUNTIME_DIR: directory }: Environment): string {
+  if (directory === undefined || !isAbsolute(directory))
+    throw cannot("XDG_RUNTIME_DIR names no directory for private files");
+  const status = lstatSync(directory, { throwIfNoEntry: false });
   const isPrivate =
     status?.isDirectory() === true &&
     status.uid === process.getuid?.() &&
     !isOpenToEverybody(status) &&
     (status.mode & groupBits) === 0;
-  if (!isPrivate) throw cannot(`${folder}, of XDG_RUNTIME_DIR, is no folder that only this user can open`);
-  return folder;
+  if (!isPrivate) throw cannot(`${directory}, of XDG_RUNTIME_DIR, is not a directory that only this user can open`);
+  return directory;
 }
 
-function removeOld(folder: string, now: number): void {
-  for (const name of readdirSync(folder)) {
-    const path = join(folder, name);
+function removeOld(directory: string, now: number): void {
+  for (const name of readdirSync(directory)) {
+    const path = join(directory, name);
     const age = now - (lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? now);
     if (pageName.test(name) && age > pageLifetimeMs) rmSync(path, { force: true });
   }
@@ -71,7 +72,7 @@ const withoutOurs = (environment: Environment): Readonly<Record<string, string>>
 /**
  * Opens an address that holds a one-time code in the browser of the desktop.
  *
- * Arguments of processes can be read by every user of the host, those of the browser too, so whoever looks there first would sign in. A
+ * Arguments of processes can be read by every user of the host, those of the browser too, so anyone who looks there first would sign in. A
  * private file that leads to the address is the simplest thing that a browser opens and nobody else can read. Nobody knows when the
  * browser has read it: it is worth nothing after a minute, and the next call removes it.
  * @throws Error where there is no desktop, with what to do.
@@ -84,9 +85,9 @@ export async function openBrowser(
   if (!environment["DISPLAY"] && !environment["WAYLAND_DISPLAY"])
     throw cannot("there is no desktop here, neither DISPLAY nor WAYLAND_DISPLAY is set");
   const program = findOpener(environment);
-  const folder = runtimeFolder(environment);
-  removeOld(folder, now());
-  const page = join(folder, `steward-console-${randomUUID()}.html`);
+  const directory = runtimeDirectory(environment);
+  removeOld(directory, now());
+  const page = join(directory, `steward-console-${randomUUID()}.html`);
   writeFileSync(page, redirectTo(new URL(url).href), { mode: 0o600, flag: "wx" });
   const output = openSync("/dev/null", "w");
   try {

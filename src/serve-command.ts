@@ -3,19 +3,19 @@ import { serve } from "#app/serve.ts";
 import { cleanIo, ioOfProcess, type LocalCommands, NeedsDecision } from "#cli/index.ts";
 import type { Environment } from "#config/defaults.ts";
 import { SettingsFaulty } from "#config/faults.ts";
-import { endWithStarter, openLogs, takeName } from "./daemon.ts";
+import { endWithStarter, openLogs, setProcessName } from "./daemon.ts";
 import { loadSettings } from "./load-settings.ts";
 
 type Options = Parameters<LocalCommands["serve"]>[0];
 
-/** Runs the service until it is told to stop. @throws NeedsDecision where it cannot start before a person has done something. */
+/** Runs the service until it is stopped. @throws NeedsDecision where it cannot start before a person has done something. */
 export async function runService(
   { config: file, newAdminKey = false, safeMode = false }: Options,
   { version, environment }: { readonly version: string; readonly environment: Environment },
 ): Promise<void> {
   const isAttended = process.stderr.isTTY || environment["STEWARD_STARTED_BY"] !== undefined;
   endWithStarter();
-  takeName();
+  setProcessName();
   const { logsOf } = openLogs(environment);
   try {
     const config = loadSettings(environment, file);
@@ -26,7 +26,7 @@ export async function runService(
       isSafeMode: safeMode,
       isAttended,
       reload: () => loadSettings(environment, file),
-      tell: cleanIo(ioOfProcess(process)).err,
+      report: cleanIo(ioOfProcess(process)).err,
     });
   } catch (error) {
     const needsDecision = error instanceof SettingsFaulty || error instanceof KeyStoreLost;

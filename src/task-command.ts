@@ -3,7 +3,7 @@ import { exec } from "#adapters/exec/index.ts";
 import { createHostChecks, type HostChecks } from "#app/checks.ts";
 import { openHost, openPackageManager } from "#app/host.ts";
 import { runOperation } from "#app/operation.ts";
-import { pluginFoldersOf } from "#app/plugins.ts";
+import { pluginDirectoriesOf } from "#app/plugins.ts";
 import { untraced } from "#app/tracing/tracing.ts";
 import { createHostUpdates } from "#app/updates.ts";
 import { cleanIo, exitCode, ioOfProcess } from "#cli/output/output.ts";
@@ -14,7 +14,7 @@ import type { TaskOutcome } from "#domain/operations/task.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { serviceUnit } from "#root/places.ts";
 import { serveRequest } from "#root/serve-request.ts";
-import { openLogs, takeName } from "./daemon.ts";
+import { openLogs, setProcessName } from "./daemon.ts";
 import { loadRootSettings, loadSettings } from "./load-settings.ts";
 
 interface TaskOptions {
@@ -38,7 +38,7 @@ export function parseTask(argv: readonly string[]): { readonly id: string; reado
 /** What root's side runs its tasks on: the same as the service's, put together when a task asks for it, by root's own settings. */
 const createRootHost = (config: Config) => ({
   updates: () => createHostUpdates({ ...config, exec }, openPackageManager({ exec, stateDir: config.stateDir })),
-  pluginFolders: () => pluginFoldersOf(config.settings),
+  pluginDirectories: () => pluginDirectoriesOf(config.settings),
   async withChecks<T>(use: (checks: HostChecks) => Promise<T>): Promise<T> {
     const host = openHost(config.settings, untraced);
     try {
@@ -53,7 +53,7 @@ const createRootHost = (config: Config) => ({
 
 /** Does an operation that has been written down, or as root what the service of this user asks on a connection. */
 function runTask(id: string, askedBy: string | undefined, { version, environment }: TaskOptions): Promise<TaskOutcome> {
-  takeName();
+  setProcessName();
   const prepare = (config: Config) => {
     const { logsOf, writeNotice: writeRecord } = openLogs(environment);
     const { log } = logsOf(config.logLevel);

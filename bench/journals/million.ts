@@ -10,10 +10,10 @@ import { createRandom, type Random } from "../../test/support/random.ts";
 
 /** A journal of a busy host, as big as asked for. */
 export interface BigJournal {
-  /** Folder to give to `journalctl -D`. */
+  /** Directory to give to `journalctl -D`. */
   readonly dir: string;
   readonly entries: number;
-  /** Moment of the oldest and of the newest entry, microseconds since the epoch. */
+  /** Time of the oldest and of the newest entry, microseconds since the epoch. */
   readonly firstMicros: number;
   readonly lastMicros: number;
 }
@@ -22,9 +22,9 @@ export interface BigJournalOptions {
   readonly entries: number;
   /** Whether each entry has the time of its writer, as those of journald have: files fill up twice as early. */
   readonly stamped?: boolean;
-  /** Moment of the newest entry. A fixed one by default, so that the journal can be kept. */
+  /** Time of the newest entry. A fixed one by default, so that the journal can be kept. */
   readonly endMicros?: number;
-  /** Folder to keep journals in: `steward/journals` in the user's cache unless given. */
+  /** Directory to keep journals in: `steward/journals` in the user's cache unless given. */
   readonly cache?: string;
 }
 
@@ -173,9 +173,9 @@ function* chunksOf(made: Made): Generator<Buffer> {
 }
 
 /** The writer begins a new file by itself when a hash table has filled up, every 170 000 entries or so. */
-async function write(folder: string, made: Made): Promise<void> {
+async function write(directory: string, made: Made): Promise<void> {
   const { count } = made;
-  const { argv, env } = journalRemoteCall(join(folder, "system.journal"), kind);
+  const { argv, env } = journalRemoteCall(join(directory, "system.journal"), kind);
   const child = spawn(journalRemote, argv, { env, stdio: ["pipe", "ignore", "pipe"] });
   let errors = "";
   child.stderr.on("data", (data: Buffer) => {

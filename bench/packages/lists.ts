@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { createRandom, type Random } from "../../test/support/random.ts";
 
-/** A folder with a repository of two suites, `bookworm` and `bookworm-security`, and what a host has installed from it. */
+/** A directory with a repository of two suites, `bookworm` and `bookworm-security`, and what a host has installed from it. */
 export interface PackageLists {
   /** What `deb copy:…` names. */
   readonly repository: string;
@@ -166,7 +166,7 @@ function writeList(
 }
 
 function writeRelease(
-  folder: string,
+  directory: string,
   { label, suite, codename }: { label: string; suite: string; codename: string },
   lists: readonly string[],
 ): void {
@@ -183,7 +183,7 @@ function writeRelease(
     ...lists,
     "",
   ];
-  writeFileSync(join(folder, "Release"), fields.join("\n"));
+  writeFileSync(join(directory, "Release"), fields.join("\n"));
 }
 
 function debianArchitecture(): string {
@@ -192,22 +192,22 @@ function debianArchitecture(): string {
   return name;
 }
 
-function write(folder: string): void {
+function write(directory: string): void {
   const architecture = debianArchitecture();
   const all = Array.from({ length: counts.packages }, (_, index) => index);
   const packagesPath = `main/binary-${architecture}/Packages`;
-  const main = join(folder, "repository/dists/bookworm");
+  const main = join(directory, "repository/dists/bookworm");
   writeRelease(main, { label: "Debian", suite: "stable", codename: "bookworm" }, [
     writeList(main, packagesPath, all, (index) => listRecord(index, mainVersion(index), architecture)),
     writeList(main, "main/i18n/Translation-en", all, translationRecord),
   ]);
-  const security = join(folder, "repository/dists/bookworm-security");
+  const security = join(directory, "repository/dists/bookworm-security");
   const fixed = all.filter(hasSecurityUpdate);
   writeRelease(security, { label: "Debian-Security", suite: "stable-security", codename: "bookworm-security" }, [
     writeList(security, packagesPath, fixed, (index) => listRecord(index, securityVersion(index), architecture)),
   ]);
   const installed = all.slice(0, counts.installed).map((index) => statusRecord(index, architecture));
-  writeFileSync(join(folder, "status"), installed.join(""));
+  writeFileSync(join(directory, "status"), installed.join(""));
 }
 
 const defaultCache = (): string =>

@@ -71,7 +71,7 @@ function timeRuns([program, ...args]: Argv, env: Readonly<Record<string, string>
   const times = Array.from({ length: runs }, () => {
     const startedAt = performance.now();
     const { status: code, stderr } = spawnSync(program, args, { env, encoding: "utf8" });
-    // 1: what it looked at is not well.
+    // 1: what it inspected is unhealthy.
     if (code !== 0 && code !== 1)
       throw new Error(`cannot time ${program} ${args.join(" ")}: exit code ${code}: ${stderr}`);
     return performance.now() - startedAt;
@@ -87,8 +87,8 @@ export const cli: Row = {
       const server = await startSteward(workspace, { limits: "counted" });
       const env = {
         PATH: process.env["PATH"] ?? "/usr/bin:/bin",
-        HOME: workspace.folder,
-        NODE_COMPILE_CACHE: join(workspace.folder, "compile-cache"),
+        HOME: workspace.directory,
+        NODE_COMPILE_CACHE: join(workspace.directory, "compile-cache"),
         STEWARD_URL: server.url,
         STEWARD_API_KEY: server.headers["X-API-Key"] ?? "",
       };

@@ -107,7 +107,7 @@ const jobs: readonly Job[] = [
   {
     name: "which update is security, and apply it with guard (Cockpit says how many, and has no guard)",
     prepare: ({ host }) =>
-      // PackageKit, which Cockpit asks, does not always see what others have installed: it is started anew by the next question.
+      // PackageKit, which Cockpit asks, does not always see what others have installed: it is started again by the next question.
       shell(
         host,
         `dpkg --force-downgrade -i ${recipes("1.0").map(packageFile).join(" ")} 2>/dev/null; systemctl stop packagekit`,
@@ -226,7 +226,7 @@ async function measureJob(job: Job, all: CockpitHost, pages: Pages, options: Row
     await pages.cockpit.goto(`${all.cockpit.url}/system`);
     const hand = mouse();
     await frame(pages.cockpit, "system").getByText("1 service has failed").waitFor();
-    // It loads its other pages once the first one stands, and makes what is clicked there meanwhile anew.
+    // It loads its other pages once the first one stands, and makes what is clicked there meanwhile again.
     await sleep(settleMs);
     const startedAt = performance.now();
     await cockpit(pages.cockpit, hand);
@@ -250,7 +250,7 @@ async function makeTrouble(host: Host): Promise<void> {
   const inside = (line: string): Promise<string> => shell(host, line);
   await makePackageSources({ host, shell: inside }, ["1.0", "1.1"].flatMap(recipes));
   await inside("echo 'lisen 80;' > /etc/nginx/conf.d/site.conf");
-  // Cockpit asks the servers of Debian for changelogs, which cannot be reached here: it is told so at once.
+  // Cockpit asks the servers of Debian for changelogs, which cannot be reached here: it gets an error at once.
   await inside("echo 127.0.0.1 metadata.ftp-master.debian.org packages.debian.org >> /etc/hosts");
 }
 

@@ -60,7 +60,7 @@ async function openLogs(opened: MeasuredPage, url: string, query: string): Promi
 
 async function measureFollow(browser: Browser, { say }: RowOptions): Promise<readonly Line[]> {
   return withWorkspace(async (workspace) => {
-    const dir = join(workspace.folder, "journal");
+    const dir = join(workspace.directory, "journal");
     mkdirSync(dir);
     const feed = startJournal(workspace, dir);
     feed(0, 1, lineLength);

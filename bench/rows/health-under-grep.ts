@@ -6,7 +6,7 @@ import { fetchBody, timeRequests } from "../time-requests.ts";
 import { withWorkspace } from "../workspace.ts";
 
 const entries = 1_000_000;
-/** So many requests with a pause before each: whoever asks for the health leaves the processor to others meanwhile. */
+/** So many requests with a pause before each: anyone who asks for the health leaves the processor to others meanwhile. */
 const requests = 800;
 const pauseMs = 4;
 const warmUpRequests = 2_000;
@@ -19,7 +19,7 @@ const subjectOf = (which: string): Subject => ({
 });
 const subjects = [subjectOf("median"), subjectOf("99th percentile")];
 
-/** Runs one search after another until it is told to stop. */
+/** Runs one search after another until it is asked to stop. */
 function searching(search: () => Promise<unknown>): { readonly stop: () => Promise<number> } {
   let isOver = false;
   let done = 0;

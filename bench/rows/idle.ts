@@ -35,7 +35,7 @@ async function usedBy(host: Host, unit: string): Promise<number> {
     const micros = /^usage_usec (\d+)$/m.exec(text)?.[1];
     if (exitCode === 0 && micros !== undefined) return Number(micros) / microsecondsPerSecond;
   }
-  throw new Error(`cannot tell the processor time of ${unit}: its control group has none`);
+  throw new Error(`cannot read the processor time of ${unit}: its control group has none`);
 }
 
 /** Messages at a steady pace, as long as the host is up. */

@@ -1,6 +1,6 @@
 import { get } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createLiveFolder, entriesOfNow } from "../../test/journals/live-folder.ts";
+import { createLiveDirectory, entriesOfNow } from "../../test/journals/live-directory.ts";
 import { median, quantile } from "../harness.ts";
 import { whyNoLogRows } from "../log-queries.ts";
 import { compareAll, type Row, type Subject } from "../row.ts";
@@ -85,7 +85,7 @@ export const logsAttack: Row = {
   async measure(options) {
     const missing = whyNoLogRows();
     if (missing !== undefined) return subjects.map((subject) => ({ ...subject, skipped: missing }));
-    const journal = createLiveFolder();
+    const journal = createLiveDirectory();
     const messages = Array.from({ length: entries }, (_, at) => (at % 1000 === 0 ? bait : `request ${at} served`));
     journal.append("system.journal", entriesOfNow(messages.map((message) => [["MESSAGE", message]])));
     try {

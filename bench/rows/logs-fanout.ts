@@ -52,7 +52,7 @@ export const logsFanout: Row = {
     const missing = whyNoLogRows();
     if (missing !== undefined) return loads.flatMap(subjectsOf).map((subject) => ({ ...subject, skipped: missing }));
     return withWorkspace(async (workspace) => {
-      const dir = join(workspace.folder, "journal");
+      const dir = join(workspace.directory, "journal");
       mkdirSync(dir);
       const server = await startSteward(workspace, { limits: "counted", journalDir: dir });
       const ours = startFanout(workspace, server, "/api/v1/ws/logs", startJournal(workspace, dir));

@@ -91,7 +91,7 @@ async function measureOneFile(workspace: Workspace, options: RowOptions): Promis
   ];
 }
 
-/** The newest entries of a unit before one moment after another. */
+/** The newest entries of a unit before one time after another. */
 function windowsOfUnit(journal: BigJournal): () => LogQuestion {
   const next = createWindows(journal);
   const { unit } = questionsOf(journal);

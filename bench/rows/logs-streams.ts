@@ -57,7 +57,7 @@ async function open({ url, headers }: Server, { pattern }: Reader, onLine: (numb
   const numberOf = createNumberReader();
   socket.on("message", (bytes: Buffer) => {
     const number = numberOf(bytes, 0, bytes.length);
-    if (number === undefined) throw new Error(`this is no line: ${bytes.toString("utf8")}`);
+    if (number === undefined) throw new Error(`this is not a line: ${bytes.toString("utf8")}`);
     onLine(number);
   });
   await new Promise((resolve, reject) => {
@@ -116,7 +116,7 @@ export const logsStreams: Row = {
     const missing = whyNoLogRows();
     if (missing !== undefined) return subjects.map((subject) => ({ ...subject, skipped: missing }));
     return withWorkspace(async (workspace) => {
-      const dir = join(workspace.folder, "journal");
+      const dir = join(workspace.directory, "journal");
       mkdirSync(dir);
       const feed = startJournal(workspace, dir);
       const server = await startSteward(workspace, { limits: "counted", journalDir: dir });

@@ -62,7 +62,7 @@ export const logsTail: Row = {
       const notes = () => [
         `the first answer after the start, which opens the files, took ${firstMs.toFixed(0)} ms`,
         "every round asks for the same entries, and ours keeps those that it has written for an earlier answer",
-        `an answer of ours is ${kib(first.bytes)}, with the nine fields of the contract; the peer's ${kib(Buffer.byteLength(its))}, with all fields: it cannot be told to leave any out`,
+        `an answer of ours is ${kib(first.bytes)}, with the nine fields of the contract; the peer's ${kib(Buffer.byteLength(its))}, with all fields: it has no option to leave any out`,
       ];
       const measurePeer = async () => (await timeRequests(`${peer.url}/entries`, peer.headers, requests)).medianMs;
       return [

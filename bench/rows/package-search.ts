@@ -49,7 +49,7 @@ function openSearch() {
   return async (search: string) => {
     const answer = await handlers.searchPackages({ query: { search } }, context);
     const list = answer instanceof Versioned ? answer.make() : answer;
-    if (!("total" in list)) throw new Error("cannot measure the search: its answer is no list of packages");
+    if (!("total" in list)) throw new Error("cannot measure the search: its answer is not a list of packages");
     return list.total;
   };
 }

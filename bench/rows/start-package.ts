@@ -15,8 +15,8 @@ const startTime: Subject = {
 };
 
 /** Loads what the scripts of the package load, so that compiled code is kept as they keep it. */
-async function keepCompiledCode(workspace: Workspace, folder: string, cache: string): Promise<void> {
-  const { ended } = workspace.start([join(folder, "node"), join(folder, "program/compile.js")], {
+async function keepCompiledCode(workspace: Workspace, directory: string, cache: string): Promise<void> {
+  const { ended } = workspace.start([join(directory, "node"), join(directory, "program/compile.js")], {
     NODE_COMPILE_CACHE: cache,
   });
   await ended;
@@ -27,19 +27,19 @@ export const startPackage: Row = {
   summary: "time to start of the packaged program against bare Fastify",
   measure: (options) =>
     withWorkspace(async (workspace) => {
-      await installProgram(workspace.folder, { version: "0.0.0", epochSeconds: 0, node: pinnedNode() });
-      const folder = join(workspace.folder, "usr/lib/steward");
-      const cache = join(workspace.folder, "code");
+      await installProgram(workspace.directory, { version: "0.0.0", epochSeconds: 0, node: pinnedNode() });
+      const directory = join(workspace.directory, "usr/lib/steward");
+      const cache = join(workspace.directory, "code");
       mkdirSync(cache);
-      await keepCompiledCode(workspace, folder, cache);
+      await keepCompiledCode(workspace, directory, cache);
       const ours = async (): Promise<number> => {
         const port = await freePort();
         const server = await startServer(workspace, {
-          argv: [join(folder, "node"), join(folder, "program/program.js"), "serve"],
+          argv: [join(directory, "node"), join(directory, "program/program.js"), "serve"],
           env: {
             NODE_COMPILE_CACHE: cache,
             STEWARD_LISTEN: `127.0.0.1:${port}`,
-            STEWARD_STATE_DIR: join(workspace.folder, "state"),
+            STEWARD_STATE_DIR: join(workspace.directory, "state"),
           },
           port,
           path: "/livez",

@@ -47,9 +47,9 @@ async function measureTop(workspace: Workspace, say: (text: string) => void): Pr
   const server = await startSteward(workspace, { limits: "counted" });
   const environment = {
     PATH: process.env["PATH"] ?? "/usr/bin:/bin",
-    HOME: workspace.folder,
+    HOME: workspace.directory,
     LC_ALL: "C.UTF-8",
-    NODE_COMPILE_CACHE: join(workspace.folder, "compile-cache"),
+    NODE_COMPILE_CACHE: join(workspace.directory, "compile-cache"),
     STEWARD_URL: server.url,
     STEWARD_API_KEY: server.headers["X-API-Key"] ?? "",
   };

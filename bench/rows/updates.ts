@@ -6,7 +6,7 @@ import { compare, compareAll, type MeasuredLine, type Row, type RowOptions, type
 const requests = 100;
 const runs = 10;
 const fewRuns = 5;
-/** Each round starts the service anew. */
+/** Each round restarts the service. */
 const mostFirstRounds = 5;
 
 const listed = counts.packages.toLocaleString("en").replaceAll(",", " ");
@@ -29,7 +29,7 @@ function demandAll(side: string, { updates, security }: TimedUpdates): void {
   throw new Error(`cannot compare: ${side} has ${updates.length} updates, ${security.length} of them for security`);
 }
 
-/** What both sides say, kept from the last time. Fast and wrong is no answer. */
+/** What both sides say, kept from the last time. Fast and wrong is not an answer. */
 function createAnswers() {
   const last = new Map<"ours" | "peer", string>();
   return (side: "ours" | "peer", timed: TimedUpdates): number => {
@@ -65,7 +65,7 @@ async function compareFirst(host: PackageHost, options: RowOptions): Promise<rea
   ];
   const notes = () => [
     "one request to a service that was just started and whose health checks have run",
-    "ours never takes apt's caches, which may be behind what is installed; it has what apt told its health checks, or the service before",
+    "ours never takes apt's caches, which may be behind what is installed; it has what apt answered to its health checks, or the service before",
   ];
   const rounds = Math.min(options.rounds, mostFirstRounds);
   return compareAll([first, firstForBoth], { ours, peer: its, notes }, { ...options, rounds });

@@ -17,9 +17,9 @@ Type=oneshot
 ExecStart=/usr/local/bin/nightly-report
 `;
 
-/** A unit that fails for a reason that its journal tells, and that can be mended. */
+/** A unit that fails for a reason that its journal shows, and that can be fixed. */
 export const failedUnit: Scene = {
-  says: "nightly-report.service has failed; its journal says why, and a file mends it",
+  says: "nightly-report.service has failed; its journal says why, and a file fixes it",
   async prepare({ host, shell }) {
     await host.writeFile("/usr/local/bin/nightly-report", program, 0o755);
     await host.writeFile("/etc/systemd/system/nightly-report.service", unit);

@@ -35,9 +35,9 @@ async function fill(guest: BootedGuest): Promise<void> {
 
 /** A disk of its own for downloaded packages, as good as full of old ones: what the fix of the check removes. */
 export const fullDisk: Scene = {
-  says: `${mountPoint}, a disk of ${megabytes} MB, is full of downloaded packages; a fix makes room`,
+  says: `${mountPoint}, a disk of ${megabytes} MB, is full of downloaded packages; a fix makes space`,
   async boot(guest) {
-    const image = join(guest.folder, "packages.img");
+    const image = join(guest.directory, "packages.img");
     const isNew = !existsSync(image) || statSync(image).size === 0;
     if (isNew) {
       writeFileSync(image, "");

@@ -1,14 +1,14 @@
 import type { Scene } from "../scene.ts";
 
-const folder = "/etc/steward/plugins";
+const directory = "/etc/steward/plugins";
 const backup = "/srv/backup/db-2026-01-01.tar.zst";
 
 /** A check plugin of the examples, enabled, that finds the newest backup too old. */
 export const plugin: Scene = {
   says: "the check plugin backup-age is enabled, and the newest backup is 30 hours old",
   async prepare({ shell }) {
-    await shell(`mkdir -p ${folder} /srv/backup && cp -r /opt/steward/examples/plugins/backup-age ${folder}/`);
-    await shell(`chown -R root:root ${folder} && chmod -R go-w,a+rX ${folder}`);
+    await shell(`mkdir -p ${directory} /srv/backup && cp -r /opt/steward/examples/plugins/backup-age ${directory}/`);
+    await shell(`chown -R root:root ${directory} && chmod -R go-w,a+rX ${directory}`);
     await shell(`head -c 200000 /dev/zero > ${backup} && touch --date '30 hours ago' ${backup}`);
   },
   async serve({ api }) {

@@ -1,6 +1,6 @@
 import type { Scene } from "../scene.ts";
 
-/** Nobody is told of the full disk for two hours. */
+/** Nobody is notified of the full disk for two hours. */
 export const silence: Scene = {
   says: "the alert DiskSpaceLow is silenced for two hours",
   async serve({ api }) {

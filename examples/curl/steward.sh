@@ -3,7 +3,7 @@
 #
 #   steward.sh health            how the host is; exit code 1 unless it is healthy
 #   steward.sh processes         every process, page by page
-#   steward.sh restart NAME      restart a service, once, however often the request has to be sent
+#   steward.sh restart NAME      restart a service, once, however often the request must be sent
 #   steward.sh update [--yes]    security updates: shows the plan, asks, installs, and follows to the end
 set -eu
 
@@ -13,7 +13,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# Names on a host are chosen by whoever runs something there: without what would control a terminal.
+# Names on a host are chosen by anyone who runs something there: without what would control a terminal.
 plain() { tr -d '\000-\010\013-\037\177'; }
 
 # The error of the answer, with every fault of the request.
@@ -74,7 +74,7 @@ restart() {
 }
 
 # follow ID: waits for the end of an operation. Each request is answered when its status changes, or after 30 s. An update may
-# restart the service, which is away for a moment then.
+# restart the service, which is away briefly then.
 follow() {
   lost=0
   while :; do

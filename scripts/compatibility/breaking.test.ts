@@ -73,7 +73,7 @@ describe("a breaking change", () => {
       "404: is GONE, was NOT_FOUND",
     ],
     [
-      "an error whose code is not named any more",
+      "an error whose code is no longer named",
       failing({ 404: "NOT_FOUND" }),
       failing({ 404: undefined }),
       "404: is without a code, was NOT_FOUND",

@@ -83,7 +83,7 @@ const deepest = 12;
 
 const armsOf = (schema: Json): readonly unknown[] => (Array.isArray(schema["anyOf"]) ? schema["anyOf"] : [schema]);
 
-/** Each of the arms that have to be covered by some other one. */
+/** Each of the arms that must be covered by some other one. */
 function uncovered(
   needed: readonly unknown[],
   {
@@ -103,7 +103,7 @@ function uncovered(
   });
 }
 
-/** What was accepted has to be accepted still. */
+/** What was accepted must be accepted still. */
 export const compareInput: Compare = (pair, old, now, place, depth) => {
   const [before, after] = [resolved(pair.before, old), resolved(pair.after, now)];
   if (depth > deepest) return [];
@@ -134,7 +134,7 @@ export const compareInput: Compare = (pair, old, now, place, depth) => {
   return faults;
 };
 
-/** What is answered has to be what readers expect. Values may be added to an enumeration, and members to an object. */
+/** What is answered must be what readers expect. Values may be added to an enumeration, and members to an object. */
 export const compareOutput: Compare = (pair, old, now, place, depth) => {
   const [before, after] = [resolved(pair.before, old), resolved(pair.after, now)];
   if (depth > deepest) return [];

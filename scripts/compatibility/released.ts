@@ -7,8 +7,8 @@ import { openapiDocument } from "#transports/http/openapi.ts";
 import { breakingChanges, type Json } from "./breaking.ts";
 import { breakingStreams } from "./streams.ts";
 
-/** The folder of the documents of released versions. */
-const releasedFolder = fileURLToPath(new URL("../../docs/reference/released", import.meta.url));
+/** The directory of the documents of released versions. */
+const releasedDirectory = fileURLToPath(new URL("../../docs/reference/released", import.meta.url));
 
 const texts: ReadonlySet<string> = new Set(["description", "summary", "title", "example", "examples"]);
 
@@ -31,7 +31,7 @@ interface Released {
 
 /** Where the documents of a version are kept. */
 export const releasedPath = (version: string, kind: keyof Released): string =>
-  join(releasedFolder, `${version}${kind === "asyncapi" ? ".asyncapi" : ""}.json`);
+  join(releasedDirectory, `${version}${kind === "asyncapi" ? ".asyncapi" : ""}.json`);
 
 const readReleased = (version: string, kind: keyof Released): Json =>
   JSON.parse(readFileSync(releasedPath(version, kind), "utf8")) as Json;
@@ -39,7 +39,7 @@ const readReleased = (version: string, kind: keyof Released): Json =>
 /** Documents of the released versions, by version. */
 export const releasedDocuments = (): ReadonlyMap<string, Released> =>
   new Map(
-    readdirSync(releasedFolder)
+    readdirSync(releasedDirectory)
       .flatMap((name) => /^(\d+\.\d+\.\d+)\.json$/.exec(name)?.[1] ?? [])
       .sort()
       .map((version) => [

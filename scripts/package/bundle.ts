@@ -6,7 +6,7 @@ import { bundleConsole } from "./console.ts";
 import { root } from "./project.ts";
 
 /**
- * What the program reads beside itself: where it is in the sources, and where it is in the package, below the folder that
+ * What the program reads beside itself: where it is in the sources, and where it is in the package, below the directory that
  * holds `program/`. A `new URL(…, import.meta.url)` that is not here fails the build. `*` stands for the version: a process that
  * an upgrade leaves running starts threads of its own version or none, and never those of the new one.
  */
@@ -44,8 +44,8 @@ const threadEntries = (version: string): Entries => ({
 
 const require = createRequire(import.meta.url);
 
-/** The folder of an installed package, by any of the modules that it exports. */
-export function folderOfPackage(name: string): string {
+/** The directory of an installed package, by any of the modules that it exports. */
+export function directoryOfPackage(name: string): string {
   const marker = `${sep}${join("node_modules", name)}${sep}`;
   const path = require.resolve(name);
   return path.slice(0, path.lastIndexOf(marker) + marker.length - 1);
@@ -145,7 +145,7 @@ const oneByte: Plugin = {
   },
 };
 
-/** All outputs are in one folder, so what stands beside a source has to be looked for from there. */
+/** All outputs are in one directory, so what stands beside a source must be looked for from there. */
 const besideTheOutput = (place: Place): Plugin => ({
   name: "beside-the-output",
   setup(build) {
@@ -173,7 +173,7 @@ const besideTheOutput = (place: Place): Plugin => ({
 });
 
 /**
- * A CommonJS module in a bundle asks for the modules of Node with `require`, which an ES module has to be given. The version
+ * A CommonJS module in a bundle asks for the modules of Node with `require`, which an ES module must be given. The version
  * makes the names of chunks, which follow from their content, those of this version: what an upgrade leaves loaded of the
  * version before never loads a part of the new one in place of its own.
  */
@@ -215,7 +215,7 @@ export async function bundleProgram(
   };
   const { metafile } = await build({ ...options, entryPoints: entries ?? programEntries(version), splitting: true });
   if (entries !== undefined) return metafile;
-  // Run once by root, with a folder for compiled code, after an installation.
+  // Run once by root, with a directory for compiled code, after an installation.
   const loaded = Object.keys(programEntries(version)).filter((name) => name !== "program");
   writeFileSync(join(outdir, "compile.js"), loaded.map((name) => `import "./${name}.js";\n`).join(""));
   // What a thread shares with the program would be in chunks of its own, and each takes time at the start of both.
@@ -238,11 +238,13 @@ export async function bundleCheckout(outdir: string): Promise<void> {
   await bundleConsole(join(outdir, "console"));
 }
 
-/** The installed packages that are in a bundle, by folder below the project. */
+/** The installed packages that are in a bundle, by directory below the project. */
 export function packagesIn({ outputs }: Pick<Metafile, "outputs">): readonly string[] {
   const inputs = Object.values(outputs).flatMap(({ inputs }) =>
     Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
   );
-  const folders = inputs.flatMap((path) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
-  return [...new Set([...folders, ...Object.keys(filesOfPackages).map((name) => join("node_modules", name))])].sort();
+  const directories = inputs.flatMap((path) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
+  return [
+    ...new Set([...directories, ...Object.keys(filesOfPackages).map((name) => join("node_modules", name))]),
+  ].sort();
 }

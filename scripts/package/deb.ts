@@ -30,7 +30,7 @@ function architecture(): string {
 
 interface Content {
   readonly files: readonly string[];
-  /** As Debian counts: kibibytes, each file rounded up, each folder and link one. */
+  /** As Debian counts: kibibytes, each file rounded up, each directory and link one. */
   readonly sizeKib: number;
 }
 
@@ -47,11 +47,11 @@ function contentOf(tree: string): Content {
 /** What dpkg has to know of the package. */
 function writeControl(tree: string, version: string, node: ProgramNode): void {
   const { files, sizeKib } = contentOf(tree);
-  const folder = join(tree, "DEBIAN");
-  mkdirSync(folder, { mode: 0o755 });
+  const directory = join(tree, "DEBIAN");
+  mkdirSync(directory, { mode: 0o755 });
   const write = (name: string, content: string, mode = 0o644): void => {
-    writeFileSync(join(folder, name), content);
-    chmodSync(join(folder, name), mode);
+    writeFileSync(join(directory, name), content);
+    chmodSync(join(directory, name), mode);
   };
   const words = {
     version,
@@ -76,7 +76,7 @@ function writeControl(tree: string, version: string, node: ProgramNode): void {
 }
 
 /**
- * Builds the Debian package. The same sources, the same lockfile and the same moment make the same bytes.
+ * Builds the Debian package. The same sources, the same lockfile and the same time make the same bytes.
  * @returns its path.
  */
 export async function makeDeb(options: {

@@ -6,12 +6,12 @@ export interface InstalledFile {
 }
 
 /** Where the program is. */
-export const libFolder = "usr/lib/steward";
-export const docFolder = "usr/share/doc/steward";
+export const libDirectory = "usr/lib/steward";
+export const docDirectory = "usr/share/doc/steward";
 /** Settings: what an administrator changed in them is kept. */
 export const conffiles = ["/etc/apparmor.d/steward", "/etc/steward/config.yaml"];
 
-/** Files and folders below the project. */
+/** Files and directories below the project. */
 export const installedFiles: readonly InstalledFile[] = [
   { from: "deploy/apparmor/steward", to: "etc/apparmor.d/steward" },
   { from: "deploy/debian/config.yaml", to: "etc/steward/config.yaml" },
@@ -29,11 +29,11 @@ export const installedFiles: readonly InstalledFile[] = [
   { from: "deploy/systemd/steward.tmpfiles.conf", to: "usr/lib/tmpfiles.d/steward.conf" },
   { from: "deploy/systemd/00-steward.rules", to: "usr/share/polkit-1/rules.d/00-steward.rules" },
   { from: "deploy/systemd/steward.dbus.conf", to: "usr/share/dbus-1/system.d/steward.conf" },
-  { from: "examples", to: `${docFolder}/examples` },
+  { from: "examples", to: `${docDirectory}/examples` },
 ];
 
-/** Folders that are there from the start, empty. */
-export const installedFolders = ["etc/steward/plugins", "etc/steward/runbooks"];
+/** Directories that are there from the start, empty. */
+export const installedDirectories = ["etc/steward/plugins", "etc/steward/runbooks"];
 
 /** Links, with where they lead to. */
 export const installedLinks: Readonly<Record<string, string>> = {

@@ -20,7 +20,7 @@ interface Setting {
   readonly schema: Schema;
 }
 
-/** Text as roff has it: signs of its own are escaped, also at the beginning of a line. */
+/** Text as roff has it: signs of its own are escaped, also at the start of a line. */
 const roff = (text: string): string =>
   text
     .replaceAll("\\", "\\e")
@@ -72,7 +72,7 @@ One YAML file.
 Every setting has a default, and an unknown one is a fault.
 .B steward config check
 prints every fault with its line.
-A service that runs takes changes of connectors and of the folders of plugins with
+A service that runs takes changes of connectors and of the directories of plugins with
 .BR "systemctl reload steward" ,
 all others with a restart.
 .P

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { manifest, root } from "./project.ts";
 import { run } from "./run.ts";
-import { nodeFolder, readThirdParty, type ThirdParty } from "./third-party.ts";
+import { nodeDirectory, readThirdParty, type ThirdParty } from "./third-party.ts";
 
 /** The Node that a package runs on. */
 export interface ProgramNode {
@@ -34,10 +34,10 @@ const installFile =
 
 /** The one of the lockfile, which tests run on. */
 export function pinnedNode(): ProgramNode {
-  const folder = nodeFolder();
+  const directory = nodeDirectory();
   return {
-    install: installFile(join(root, folder, "bin/node")),
-    contents: readThirdParty([folder]),
+    install: installFile(join(root, directory, "bin/node")),
+    contents: readThirdParty([directory]),
     depends: dependsOfBuild,
     description: "This package brings the Node.js that the program is tested with.",
   };
@@ -89,10 +89,10 @@ export function openRelease(release: Release): OpenRelease {
   if (processor !== process.arch)
     throw new Error(`cannot package ${name}: expected node-v<version>-linux-${process.arch}.tar.xz or .tar.gz`);
   if (isOlder(version)) throw new Error(`cannot package ${name}: the program needs Node ${oldest} or later`);
-  const folder = mkdtempSync(join(tmpdir(), "steward-node-"));
-  const dispose = (): void => rmSync(folder, { recursive: true, force: true });
+  const directory = mkdtempSync(join(tmpdir(), "steward-node-"));
+  const dispose = (): void => rmSync(directory, { recursive: true, force: true });
   try {
-    const listed = verifiedText(release, folder)
+    const listed = verifiedText(release, directory)
       .split("\n")
       .flatMap((line) => (line.endsWith(`  ${name}`) ? [line.slice(0, line.indexOf(" "))] : []));
     if (listed.length !== 1) throw new Error(`cannot package ${name}: ${release.sums} does not list it`);
@@ -101,10 +101,10 @@ export function openRelease(release: Release): OpenRelease {
     const sum = createHash("sha256").update(archive).digest("hex");
     if (sum !== listed[0])
       throw new Error(`cannot package ${name}: its SHA-256 is ${sum}, but ${listed[0]} was signed`);
-    const copy = join(folder, name);
+    const copy = join(directory, name);
     writeFileSync(copy, archive);
-    run(["tar", "--extract", `--file=${copy}`, `--directory=${folder}`, `${top}/bin/node`, `${top}/LICENSE`]);
-    const [program, licence] = ["bin/node", "LICENSE"].map((path) => join(folder, top, path)) as [string, string];
+    run(["tar", "--extract", `--file=${copy}`, `--directory=${directory}`, `${top}/bin/node`, `${top}/LICENSE`]);
+    const [program, licence] = ["bin/node", "LICENSE"].map((path) => join(directory, top, path)) as [string, string];
     const texts = [readFileSync(licence, "utf8").trim()];
     return {
       node: {
@@ -113,7 +113,7 @@ export function openRelease(release: Release): OpenRelease {
         depends: dependsOfBuild,
         description: `This package brings Node.js ${version}, as its makers signed it.`,
       },
-      isPinned: readFileSync(program).equals(readFileSync(join(root, nodeFolder(), "bin/node"))),
+      isPinned: readFileSync(program).equals(readFileSync(join(root, nodeDirectory(), "bin/node"))),
       dispose,
     };
   } catch (error) {

@@ -21,10 +21,10 @@ interface PackageManifest {
 
 const isLegal = (name: string): boolean => /^(licen[cs]e|copying|notice|authors)/i.test(name);
 
-/** Reads what installed packages say of themselves. `folders` are below the project. */
-export function readThirdParty(folders: readonly string[]): readonly ThirdParty[] {
-  const all = folders.map((folder): ThirdParty => {
-    const path = join(root, folder);
+/** Reads what installed packages say of themselves. `directories` are below the project. */
+export function readThirdParty(directories: readonly string[]): readonly ThirdParty[] {
+  const all = directories.map((directory): ThirdParty => {
+    const path = join(root, directory);
     const { name, version, license } = JSON.parse(readFileSync(join(path, "package.json"), "utf8")) as PackageManifest;
     const texts = readdirSync(path, { withFileTypes: true })
       .filter((entry) => entry.isFile() && isLegal(entry.name))
@@ -57,11 +57,11 @@ export function licenceText(packages: readonly ThirdParty[]): string {
   return `${[intro, ...parts].join("\n\n")}\n`;
 }
 
-/** The folder of the Node that the lockfile pins for this machine, below the project. */
-export function nodeFolder(): string {
-  const folder = join("node_modules", `node-linux-${process.arch}`);
-  if (!existsSync(join(root, folder, "bin/node"))) {
+/** The directory of the Node that the lockfile pins for this machine, below the project. */
+export function nodeDirectory(): string {
+  const directory = join("node_modules", `node-linux-${process.arch}`);
+  if (!existsSync(join(root, directory, "bin/node"))) {
     throw new Error(`cannot package for ${process.arch}: there is no pinned Node for it (x64 and arm64 have one)`);
   }
-  return folder;
+  return directory;
 }

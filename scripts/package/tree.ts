@@ -11,9 +11,16 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { bundleProgram, filesBeside, filesOfPackages, folderOfPackage, packagesIn } from "./bundle.ts";
+import { bundleProgram, directoryOfPackage, filesBeside, filesOfPackages, packagesIn } from "./bundle.ts";
 import { bundleConsole } from "./console.ts";
-import { conffiles, docFolder, installedFiles, installedFolders, installedLinks, libFolder } from "./installed.ts";
+import {
+  conffiles,
+  docDirectory,
+  installedDirectories,
+  installedFiles,
+  installedLinks,
+  libDirectory,
+} from "./installed.ts";
 import { configPage } from "./man.ts";
 import type { ProgramNode } from "./node.ts";
 import { manifest, root } from "./project.ts";
@@ -53,38 +60,38 @@ function write(tree: string, path: string, content: string | Buffer, mode = 0o64
 
 const compressed = (text: string): Buffer => gzipSync(text, { level: 9 });
 
-/** Everything that runs but Node, and what it reads beside itself, in a folder. @returns the packages that it is made of. */
+/** Everything that runs but Node, and what it reads beside itself, in a directory. @returns the packages that it is made of. */
 export async function writeProgram(
-  folder: string,
+  directory: string,
   { version }: Pick<TreeOptions, "version">,
 ): Promise<readonly string[]> {
   say("bundling the program");
-  const program = await bundleProgram(join(folder, "program"), version);
-  const console = await bundleConsole(join(folder, "console"));
+  const program = await bundleProgram(join(directory, "program"), version);
+  const console = await bundleConsole(join(directory, "console"));
   const bundled = packagesIn({ outputs: { ...program.outputs, ...console.outputs } });
-  // The version of the package is the version that the program tells.
-  write(folder, "package.json", `${JSON.stringify({ name: manifest.name, version, type: "module" })}\n`);
+  // The version of the package is the version that the program reports.
+  write(directory, "package.json", `${JSON.stringify({ name: manifest.name, version, type: "module" })}\n`);
   for (const [source, place] of Object.entries(filesBeside)) {
     const from = statSync(join(root, source), { throwIfNoEntry: false });
-    if (from?.isDirectory()) cpSync(join(root, source), join(folder, place), { recursive: true });
+    if (from?.isDirectory()) cpSync(join(root, source), join(directory, place), { recursive: true });
   }
   for (const [name, files] of Object.entries(filesOfPackages)) {
-    const from = folderOfPackage(name);
-    for (const file of files) write(folder, `node_modules/${name}/${file}`, readFileSync(join(from, file)));
+    const from = directoryOfPackage(name);
+    for (const file of files) write(directory, `node_modules/${name}/${file}`, readFileSync(join(from, file)));
   }
-  write(folder, "main.js", readFileSync(join(root, "deploy/debian/main.js")), 0o755);
+  write(directory, "main.js", readFileSync(join(root, "deploy/debian/main.js")), 0o755);
   return bundled;
 }
 
 /** The program and its Node. @returns the packages that it is made of. */
 export async function installProgram(tree: string, options: TreeOptions): Promise<readonly string[]> {
-  const bundled = await writeProgram(join(tree, libFolder), options);
+  const bundled = await writeProgram(join(tree, libDirectory), options);
   say("adding Node");
-  options.node.install(join(tree, libFolder, "node"));
+  options.node.install(join(tree, libDirectory, "node"));
   return bundled;
 }
 
-/** What tells of the program: man pages, completion, licences, what it is made of. */
+/** What describes the program: man pages, completion, licences, what it is made of. */
 function installDocs(tree: string, bundled: readonly string[], { version, epochSeconds, node }: TreeOptions): void {
   say("writing man pages, completion and licences");
   const date = dayOf(epochSeconds);
@@ -108,14 +115,14 @@ function installDocs(tree: string, bundled: readonly string[], { version, epochS
 
   const packages = [...readThirdParty(bundled), ...node.contents];
   const sbom = makeSbom({ version, packages, epochSeconds });
-  write(tree, `${docFolder}/sbom.json`, `${JSON.stringify(sbom, null, 2)}\n`);
-  write(tree, `${docFolder}/THIRD-PARTY.gz`, compressed(licenceText(packages)));
-  write(tree, `${docFolder}/copyright`, readFileSync(join(root, "deploy/debian/copyright")));
-  write(tree, `${docFolder}/CHANGELOG.md.gz`, compressed(readFileSync(join(root, "CHANGELOG.md"), "utf8")));
+  write(tree, `${docDirectory}/sbom.json`, `${JSON.stringify(sbom, null, 2)}\n`);
+  write(tree, `${docDirectory}/THIRD-PARTY.gz`, compressed(licenceText(packages)));
+  write(tree, `${docDirectory}/copyright`, readFileSync(join(root, "deploy/debian/copyright")));
+  write(tree, `${docDirectory}/CHANGELOG.md.gz`, compressed(readFileSync(join(root, "CHANGELOG.md"), "utf8")));
   const stamp = new Date(epochSeconds * 1000).toUTCString().replace("GMT", "+0000");
-  const changes = `  * Changes are listed in /${docFolder}/CHANGELOG.md.gz.`;
+  const changes = `  * Changes are listed in /${docDirectory}/CHANGELOG.md.gz.`;
   const entry = `${manifest.name} (${version}) unstable; urgency=medium\n\n${changes}\n\n -- Steward developers <steward@example.org>  ${stamp}\n`;
-  write(tree, `${docFolder}/changelog.gz`, compressed(entry));
+  write(tree, `${docDirectory}/changelog.gz`, compressed(entry));
 }
 
 /** Modes as Debian has them, whatever the umask and the checkout: what may be run, and what is only read. */
@@ -136,7 +143,7 @@ export async function makeTree(tree: string, options: TreeOptions): Promise<void
     if (statSync(source).isDirectory()) cpSync(source, join(tree, to), { recursive: true });
     else write(tree, to, readFileSync(source), mode);
   }
-  for (const folder of installedFolders) mkdirSync(join(tree, folder), { recursive: true });
+  for (const directory of installedDirectories) mkdirSync(join(tree, directory), { recursive: true });
   for (const [path, target] of Object.entries(installedLinks)) {
     mkdirSync(dirname(join(tree, path)), { recursive: true });
     symlinkSync(target, join(tree, path));

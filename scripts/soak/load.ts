@@ -70,7 +70,7 @@ const reasonOf = (error: unknown): string =>
     ? `${error.message}${error.cause instanceof Error ? `: ${error.cause.message}` : ""}`
     : String(error);
 
-/** Begins a steady load that goes on until it is stopped. @param address is asked for again after each restart. */
+/** Begins a steady load that continues until it is stopped. @param address is asked for again after each restart. */
 export function startLoad(address: () => Address, plan: LoadPlan): Load {
   const tally: Tally = {
     latencies: new Map(),
@@ -175,7 +175,7 @@ export function startLoad(address: () => Address, plan: LoadPlan): Load {
       tally.streams += 1;
       if (kind === "stalls") socket.pause();
     });
-    // A visit begins when it is let in, however long that takes.
+    // A visit begins when it is admitted, however long that takes.
     await Promise.race([new Promise((resolve) => socket.once("open", resolve)), closed]);
     const durationMs = { stays: undefined, visits: visitMs, stalls: stallMs }[kind];
     const timer = new AbortController();

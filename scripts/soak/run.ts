@@ -41,7 +41,7 @@ const boundsFor = (minutes: number): Bounds =>
 
 /** Everything that was acknowledged is there, and nothing else was made of it; in words what is not so. */
 export async function lost(address: () => Address, { keys, silences, plugin }: Tally): Promise<readonly string[]> {
-  // What changes while it is looked at is neither as it was nor as it is.
+  // What changes while it is inspected is neither as it was nor as it is.
   const keysBefore = new Map(keys);
   const silencesBefore = [...silences];
   const api = createClient(address());

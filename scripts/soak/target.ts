@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { bootHost } from "../../test/host/host.ts";
 import type { RunningService } from "../../test/process/support/service.ts";
-import { makeFolder, startService } from "../../test/process/support/service.ts";
+import { makeDirectory, startService } from "../../test/process/support/service.ts";
 import { createWorkspace } from "../../test/process/support/workspace.ts";
 import { writeLog } from "../../test/process/support/ws-journal.ts";
 import type { Address } from "./load.ts";
@@ -74,14 +74,14 @@ export async function processTarget(modelUrl: string): Promise<Target> {
   const workspace = createWorkspace();
   const stateDir = workspace.path("state");
   const insideFile = workspace.path("inside.jsonl");
-  const pluginDir = makeFolder(workspace, "plugins", 0o755);
+  const pluginDir = makeDirectory(workspace, "plugins", 0o755);
   chmodSync(workspace.path(), 0o755);
-  const folder = makeFolder(workspace, "plugins/soak", 0o755);
-  await writeFile(`${folder}/plugin.yaml`, pluginFiles["plugin.yaml"], { mode: 0o644 });
-  await writeFile(`${folder}/run`, pluginFiles.run, { mode: 0o755 });
+  const directory = makeDirectory(workspace, "plugins/soak", 0o755);
+  await writeFile(`${directory}/plugin.yaml`, pluginFiles["plugin.yaml"], { mode: 0o644 });
+  await writeFile(`${directory}/run`, pluginFiles.run, { mode: 0o755 });
   const canLog =
     existsSync("/usr/lib/systemd/systemd-journal-remote") || existsSync("/lib/systemd/systemd-journal-remote");
-  const journal = canLog ? makeFolder(workspace, "journal") : undefined;
+  const journal = canLog ? makeDirectory(workspace, "journal") : undefined;
   let lines = 0;
   const writeLines = (): void => {
     if (journal === undefined) return;

@@ -52,7 +52,7 @@ function heapsOf(inside: readonly InsideSample[]): readonly { readonly at: numbe
   });
 }
 
-/** @throws Error when there are too few samples to tell anything. */
+/** @throws Error when there are too few samples for a verdict. */
 export function findingsOf(outside: readonly OutsideSample[], inside: readonly InsideSample[]): Findings {
   const first = outside[0];
   const last = outside.at(-1);

@@ -49,7 +49,7 @@ export default class HungTests implements Reporter {
       project: module.project.name,
       file: relative(process.cwd(), module.moduleId),
       usualMs,
-      // Where a loop blocks its process at once, it does not report which test it has begun.
+      // Where a loop blocks its process at once, it does not report which test it has started.
       doing: "its start or its first tests",
       limitsMs: new Map(),
       since: performance.now(),

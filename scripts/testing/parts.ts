@@ -10,7 +10,7 @@ export interface Part {
   readonly name: string;
   /** What it shows, for the table of docs/CONTRIBUTING.md. */
   readonly proves: string;
-  /** Whoever changes something in these runs it. */
+  /** Anyone who changes something in these runs it. */
   readonly directories: readonly string[];
   /** What it took on two cores that did nothing else, in minutes; left out where nobody has measured it. */
   readonly minutes?: number;
@@ -87,7 +87,7 @@ export const parts: readonly Part[] = [
         "host/quiet-hosts",
         "ports/check-history-month",
         "ports/containers-real",
-        "ports/folder-sizes-wide",
+        "ports/directory-sizes-wide",
       ),
     ],
   },

@@ -39,7 +39,7 @@ describe("the outcome of a test run", () => {
     });
   });
 
-  it("tells a file of two projects apart", () => {
+  it("distinguishes a file of two projects", () => {
     const other = { ...failing, project: "long" };
     const outcome = outcomeOf(
       [failing, other],

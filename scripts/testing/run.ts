@@ -33,7 +33,7 @@ export class Interrupted extends Error {
 }
 
 /**
- * Runs a command with the output of this process. A signal that would end this process ends the command first: whoever cancels a
+ * Runs a command with the output of this process. A signal that would end this process ends the command first: anyone who cancels a
  * run in CI signals the parent alone.
  * @returns its exit status; 1 where a signal of its own ended it.
  * @throws Interrupted
@@ -73,13 +73,13 @@ export async function runVitest(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<VitestRun> {
-  const folder = mkdtempSync(join(tmpdir(), "steward-test-results-"));
-  const results = join(folder, "results");
+  const directory = mkdtempSync(join(tmpdir(), "steward-test-results-"));
+  const results = join(directory, "results");
   writeFileSync(results, "");
   try {
     const code = await run(["vitest", "run", ...reporters, ...args], { ...environment, [resultsFile]: results });
     return { code, files: readResults(results) };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }

@@ -35,7 +35,7 @@ function keptKeyFile(keyring: Pick<Keyring, "find">, stateDir: string): string |
     const presented = credentialCodec.parse(readSecretFile(path));
     return presented !== undefined && keyring.find(presented.id)?.revokedAt === null ? path : undefined;
   } catch {
-    // Whoever has put it elsewhere, as they should, knows where it is.
+    // Anyone who has put it elsewhere, as they should, knows where it is.
     return undefined;
   }
 }
@@ -66,7 +66,7 @@ export function announceKey(
     readonly tls: { readonly names: () => readonly string[] };
     readonly http: { readonly url: () => string };
   },
-  { isAttended, tell }: { readonly isAttended: boolean; readonly tell: (text: string) => void },
+  { isAttended, report }: { readonly isAttended: boolean; readonly report: (text: string) => void },
 ): void {
   const { keyring } = parts.access;
   const made = ensureAdminKey(keyring, config.stateDir, newAdminKey);
@@ -75,7 +75,7 @@ export function announceKey(
     log.info({ path: made.path }, "admin key written");
   }
   const path = made?.path ?? (isAttended ? keptKeyFile(keyring, config.stateDir) : undefined);
-  if (path !== undefined) tell(firstKeyText(path, parts.http.url(), config, parts.tls.names()));
+  if (path !== undefined) report(firstKeyText(path, parts.http.url(), config, parts.tls.names()));
 }
 
 const defaultPort = 80;

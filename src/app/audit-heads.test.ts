@@ -5,10 +5,17 @@ import type { LogQuery } from "#domain/ports/journal.ts";
 import { JournalUnavailable } from "#domain/ports/journal.ts";
 import { readHeads } from "./audit-heads.ts";
 
-const log = { folder: "/var/lib/steward/audit", unit: "steward.service" };
+const log = { directory: "/var/lib/steward/audit", unit: "steward.service" };
 const hashOf = (digit: string): string => digit.repeat(64);
-const headLine = (seq: number, hash: string, folder = log.folder): string =>
-  JSON.stringify({ level: "info", time: "2026-01-01T00:00:00.000Z", seq, hash, folder, msg: "audit checkpoint" });
+const headLine = (seq: number, hash: string, directory = log.directory): string =>
+  JSON.stringify({
+    level: "info",
+    time: "2026-01-01T00:00:00.000Z",
+    seq,
+    hash,
+    folder: directory,
+    msg: "audit checkpoint",
+  });
 
 /** A journal of these messages, the newest first; answers hold no more than so many of them. */
 function journalOf(messages: readonly string[], largest = Number.POSITIVE_INFINITY) {

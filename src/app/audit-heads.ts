@@ -19,25 +19,25 @@ export interface JournalHeads {
 
 const hashForm = /^[0-9a-f]{64}$/;
 
-function headIn(message: string, folder: string): Pick<KnownHead, "seq" | "hash"> | undefined {
+function headIn(message: string, directory: string): Pick<KnownHead, "seq" | "hash"> | undefined {
   const { seq, hash, folder: of, msg } = parseJsonObject(message) ?? {};
-  if (!messages.includes(msg) || of !== folder || typeof hash !== "string" || !hashForm.test(hash)) return undefined;
+  if (!messages.includes(msg) || of !== directory || typeof hash !== "string" || !hashForm.test(hash)) return undefined;
   return Number.isSafeInteger(seq) && Number(seq) > 0 ? { seq: Number(seq), hash } : undefined;
 }
 
 /** Limited to the length of such lines, so that other output of a program cannot make the answer too large. */
-function patternFor(folder: string): string {
-  const some = `.{0,${JSON.stringify(folder).length + restOfLine}}`;
+function patternFor(directory: string): string {
+  const some = `.{0,${JSON.stringify(directory).length + restOfLine}}`;
   return `^${some}"msg":"audit (checkpoint|head)"${some}$`;
 }
 
 interface Log {
-  readonly folder: string;
+  readonly directory: string;
   /** As journald records it, not as the line says. */
   readonly unit: string;
 }
 
-/** No head is too old: whoever can log as the unit could otherwise push earlier ones out. */
+/** No head is too old: anyone who can log as the unit could otherwise push earlier ones out. */
 export async function readHeads(journal: Pick<Journal, "query">, log: Log, signal: AbortSignal): Promise<JournalHeads> {
   const bySeq = new Map<number, KnownHead>();
   const so = (rest: Partial<JournalHeads> = {}): JournalHeads => ({
@@ -47,10 +47,10 @@ export async function readHeads(journal: Pick<Journal, "query">, log: Log, signa
     ...rest,
   });
   try {
-    const wanted = { unit: log.unit, grep: patternFor(log.folder) };
+    const wanted = { unit: log.unit, grep: patternFor(log.directory) };
     for await (const page of journalPages(journal.query, wanted, signal)) {
       for (const { message, timestamp } of page) {
-        const found = headIn(message, log.folder);
+        const found = headIn(message, log.directory);
         if (found === undefined) continue;
         const head = { ...found, source: `the journal (${timestamp})` };
         const known = bySeq.get(head.seq);

@@ -1,4 +1,4 @@
-import { type AuditVerdict, auditFolder, createReader, type KnownHead, verifyAudit } from "#adapters/audit/index.ts";
+import { type AuditVerdict, auditDirectory, createReader, type KnownHead, verifyAudit } from "#adapters/audit/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import type { Config } from "#config/load.ts";
 import type { AuditList, AuditListQuery } from "#contract/audit.ts";
@@ -11,7 +11,7 @@ const journalMs = 5 * 60_000;
 
 async function askJournal(
   dir: string | undefined,
-  log: { readonly folder: string; readonly unit: string },
+  log: { readonly directory: string; readonly unit: string },
 ): Promise<{
   readonly known: JournalHeads;
   readonly root: JournalRecords;
@@ -36,13 +36,13 @@ async function askJournal(
   }
 }
 
-function contradicted(verdict: AuditVerdict, [one, other]: readonly [KnownHead, KnownHead], folder: string) {
+function contradicted(verdict: AuditVerdict, [one, other]: readonly [KnownHead, KnownHead], directory: string) {
   const what = `${one.source} and ${other.source} know different entries ${one.seq}: the log was rewritten`;
-  return { ...verdict, entries: 0, broken: { file: folder, line: 0, seq: one.seq, what } };
+  return { ...verdict, entries: 0, broken: { file: directory, line: 0, seq: one.seq, what } };
 }
 
 export interface AuditReport extends AuditVerdict {
-  readonly folder: string;
+  readonly directory: string;
   readonly notCompared: string | undefined;
   readonly rootRequests: number;
   readonly mismatches: readonly string[];
@@ -52,18 +52,18 @@ export async function verifyHostAudit(
   { stateDir, settings }: Pick<Config, "stateDir" | "settings">,
   { heads, unit }: { readonly heads: readonly KnownHead[]; readonly unit: string | undefined },
 ): Promise<AuditReport> {
-  const folder = auditFolder(stateDir);
-  const alone = { folder, notCompared: undefined, rootRequests: 0, mismatches: [] };
-  if (unit === undefined) return { ...(await verifyAudit(folder, heads)), ...alone };
-  const { known, root, missing, faults } = await askJournal(settings.journal?.dir, { folder, unit });
+  const directory = auditDirectory(stateDir);
+  const alone = { directory, notCompared: undefined, rootRequests: 0, mismatches: [] };
+  if (unit === undefined) return { ...(await verifyAudit(directory, heads)), ...alone };
+  const { known, root, missing, faults } = await askJournal(settings.journal?.dir, { directory, unit });
   const { contradiction } = known;
   const requests = collectRequests();
-  const verdict = await verifyAudit(folder, [...heads, ...known.heads, ...(contradiction ?? [])], requests.add);
+  const verdict = await verifyAudit(directory, [...heads, ...known.heads, ...(contradiction ?? [])], requests.add);
   const notes = [...verdict.notes, ...faults.map((fault) => `heads may be missing from the journal: ${fault}`)];
   if (missing === undefined && known.heads.length === 0)
     notes.push(`the journal has no heads of this log (unit ${unit}): a tail that was cut off would not show`);
   const isHidden = contradiction !== undefined && verdict.broken === undefined;
-  const shown = isHidden ? contradicted(verdict, contradiction, folder) : verdict;
+  const shown = isHidden ? contradicted(verdict, contradiction, directory) : verdict;
   if (shown.broken !== undefined || missing !== undefined) return { ...shown, ...alone, notes, notCompared: missing };
   const seqs = known.heads.map(({ seq }) => seq);
   // Root acts only for the service of the package.
@@ -78,4 +78,4 @@ export async function verifyHostAudit(
 }
 
 export const listHostAudit = ({ stateDir }: Pick<Config, "stateDir">, query: AuditListQuery): Promise<AuditList> =>
-  listEntries(createReader(auditFolder(stateDir)), query, new AbortController().signal);
+  listEntries(createReader(auditDirectory(stateDir)), query, new AbortController().signal);

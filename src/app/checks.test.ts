@@ -14,8 +14,8 @@ import { createFakeUnitDetails } from "../../test/fakes/unit-details.ts";
 import { createFakeUnits } from "../../test/fakes/units.ts";
 import { createHostChecks } from "./checks.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "steward-checks-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), "steward-checks-"));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 /** Every program says that it has run. */
 const exec: Exec = () => Promise.resolve({ exitCode: 0, stdout: "ran", stderr: "", truncated: false });
@@ -30,7 +30,7 @@ function checksOf(settings: object, asked: string[] = []) {
       return notHere();
     },
   } as unknown as RootSide;
-  const file = join(folder, "config.yaml");
+  const file = join(directory, "config.yaml");
   writeFileSync(file, JSON.stringify(settings));
   const config = loadConfig({ file, environment: {}, isRoot: false, builtInCheckIds: reservedCheckIds });
   const units = createFakeUnits();

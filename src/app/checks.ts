@@ -1,4 +1,4 @@
-import { createBackupFolders } from "#adapters/backup-folders/index.ts";
+import { createBackupDirectories } from "#adapters/backup-directories/index.ts";
 import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createComponentProbe } from "#adapters/component-probe/index.ts";
@@ -84,7 +84,7 @@ export function createHostChecks(parts: {
     hostFiles: createHostFiles(),
     exec,
     getBySocket,
-    backupFolders: createBackupFolders({ look: lookApart }),
+    backupDirectories: createBackupDirectories({ look: lookApart }),
     backupTargets: backupTargets(settings),
   });
   const checks = [

@@ -5,14 +5,14 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { loadConfig } from "#config/load.ts";
 import { egressDropIn, egressTargets } from "./egress.ts";
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-egress-"));
+  directory = mkdtempSync(join(tmpdir(), "steward-egress-"));
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 const configOf = (text: string) => {
-  const file = join(folder, "config.yaml");
+  const file = join(directory, "config.yaml");
   writeFileSync(file, text);
   return loadConfig({ file, environment: {}, isRoot: false, builtInCheckIds: [] });
 };
@@ -33,7 +33,7 @@ const dropIn = async (text: string, given: { clients?: readonly string[]; allow?
   });
 
 it("egress: every setting with an address is a target", () => {
-  const webhook = join(folder, "webhook");
+  const webhook = join(directory, "webhook");
   writeFileSync(webhook, "https://hooks.example.org/services/secret\n");
   const config = configOf(`
 connectors:
@@ -99,7 +99,7 @@ IPAddressAllow=192.0.2.10 2001:db8::10
 # as given
 IPAddressAllow=192.0.2.99
 `);
-  expect(text).toContain(`${join(folder, "config.yaml")} on 1970-01-01T00:00:00.000Z`);
+  expect(text).toContain(`${join(directory, "config.yaml")} on 1970-01-01T00:00:00.000Z`);
 });
 
 it("egress: the networks of clients are needed when the service listens beyond loopback", async () => {

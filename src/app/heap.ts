@@ -5,7 +5,7 @@ import type { Clock, Dispose } from "#kernel/clock.ts";
 const lookMs = 60_000;
 /** Of a minute in which the thread had hardly anything to do. */
 const idleShare = 0.05;
-/** Collecting stops the thread for a tenth of a second, so it has to be worth that. */
+/** Collecting stops the thread for a tenth of a second, so it must be worth that. */
 const leastGrowth = 8 * 1024 * 1024;
 
 export interface Heap {
@@ -13,7 +13,7 @@ export interface Heap {
   readonly total: () => number;
   /** Share of the time since the last call in which the thread was at work, 0 to 1. */
   readonly share: () => number;
-  /** Collects all garbage, and gives its room back to the system. */
+  /** Collects all garbage, and gives its space back to the system. */
   readonly collect: () => void;
 }
 

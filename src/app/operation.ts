@@ -15,7 +15,7 @@ import type { ConfirmedPlugins, EnabledPlugins } from "#domain/ports/plugins.ts"
 import { createHostCondition, type HostCondition } from "#domain/updates/condition.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { guardTimesOf } from "#domain/updates/guard.ts";
-import { tellEnd } from "#domain/updates/hooks.ts";
+import { notifyEnd } from "#domain/updates/hooks.ts";
 import { createNewErrors } from "#domain/updates/new-errors.ts";
 import { asVerbs, updateKinds, updateVerbs, verbsWithoutPackages } from "#domain/updates/verbs.ts";
 import type { Logger } from "#telemetry/logger.ts";
@@ -58,12 +58,12 @@ async function createCondition(
   };
 }
 
-async function tellHooks(
+async function notifyHooks(
   outcome: TaskOutcome,
   hooks: TaskPlugins["hooks"],
   operation: StoredOperation | undefined,
 ): Promise<TaskOutcome> {
-  if (outcome !== "left" && operation !== undefined) await tellEnd(hooks, operation);
+  if (outcome !== "left" && operation !== undefined) await notifyEnd(hooks, operation);
   return outcome;
 }
 
@@ -82,7 +82,7 @@ interface TaskParts {
 
 type AroundWork = (kind: string, input: unknown, work: () => Promise<unknown>) => Promise<unknown>;
 
-const surrounded = (verbs: Readonly<Record<string, Verb>>, around: AroundWork): Readonly<Record<string, Verb>> =>
+const wrapVerbs = (verbs: Readonly<Record<string, Verb>>, around: AroundWork): Readonly<Record<string, Verb>> =>
   Object.fromEntries(
     Object.entries(verbs).map(([kind, verb]): [string, Verb] => [
       kind,
@@ -137,14 +137,14 @@ export async function runOperation(
         store,
         launcher: { isAlive },
         kinds: updateKinds,
-        verbs: surrounded(asVerbs(verbs), around),
+        verbs: wrapVerbs(asVerbs(verbs), around),
         clock: systemClock,
         self: ownProcess(),
         signal: stop.signal,
         isHostStopping: createHostStopping({ exec }),
         onTrouble: (error) => log.warn({ err: error, operation_id: id }, "cannot record operation"),
       });
-      return tellHooks(outcome, condition.hooks, store.read(id));
+      return notifyHooks(outcome, condition.hooks, store.read(id));
     };
     return await tracedOperation(tracing?.tracer, store.read(id)?.spec, work);
   } finally {

@@ -123,5 +123,5 @@ export function lifecycleOf(list: Readonly<Record<string, Made>>, log: Pick<Logg
 /** How a store in the state directory is opened that is moved aside and reset where it is corrupt. */
 export const storeOptions = ({ config, log }: Pick<PartContext, "config" | "log">, message: string) => ({
   stateDir: config.stateDir,
-  onTrouble: (error: unknown, aside?: string): void => log.warn({ err: error, set_aside: aside ?? null }, message),
+  onTrouble: (error: unknown, aside?: string): void => log.warn({ err: error, moved_aside: aside ?? null }, message),
 });

@@ -3,7 +3,7 @@ import { type ConfirmedPlugin, openConfirmedPlugins } from "#adapters/plugins/in
 import type { Config } from "#config/load.ts";
 import { permissionWords } from "#domain/plugins/confirmation.ts";
 import { places } from "#root/places.ts";
-import { pluginFoldersOf } from "./plugins.ts";
+import { pluginDirectoriesOf } from "./plugins.ts";
 
 export interface Confirmable extends Omit<ConfirmedPlugin, "confirmedAt"> {
   readonly permissions: readonly string[];
@@ -17,7 +17,7 @@ function openList() {
     throw new Error("cannot say which plugins may run as root: only root can (run the same with sudo)");
   if (lstatSync(places.tasksDir, { throwIfNoEntry: false })?.uid !== 0)
     throw new Error(
-      `cannot say which plugins may run as root: there is no ${places.tasksDir} (a service that was not installed from its package runs plugins as it is told)`,
+      `cannot say which plugins may run as root: there is no ${places.tasksDir} (a service that was not installed from its package runs plugins without confirmation)`,
     );
   return openConfirmedPlugins(places.confirmedDir);
 }
@@ -27,8 +27,8 @@ export function createPluginConfirmation({ settings }: Pick<Config, "settings">)
     list: () => openList().all(),
     async find(name: string): Promise<Confirmable> {
       const list = openList();
-      const found = (await pluginFoldersOf(settings, true).find()).find((each) => each.name === name);
-      if (found === undefined) throw new Error(`cannot confirm ${name}: no plugin folder has such a plugin`);
+      const found = (await pluginDirectoriesOf(settings, true).find()).find((each) => each.name === name);
+      if (found === undefined) throw new Error(`cannot confirm ${name}: no plugin directory has such a plugin`);
       const { path, loaded } = found;
       if ("fault" in loaded) throw new Error(`cannot confirm ${name}: ${loaded.fault}`);
       const { manifest, digest } = loaded;

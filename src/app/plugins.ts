@@ -1,7 +1,7 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { lookApart } from "#adapters/exec/look.ts";
-import { createPluginFolders, createPluginSandbox, openEnabledPlugins } from "#adapters/plugins/index.ts";
+import { createPluginDirectories, createPluginSandbox, openEnabledPlugins } from "#adapters/plugins/index.ts";
 import type { Config } from "#config/load.ts";
 import type { Settings } from "#config/settings.ts";
 import { builtInCheckIds } from "#contract/check-meanings.ts";
@@ -16,7 +16,7 @@ import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
 import {
   type ConfirmedPlugins,
   type EnabledPlugins,
-  type PluginFolders,
+  type PluginDirectories,
   PluginNotRun,
   type PluginRun,
 } from "#domain/ports/plugins.ts";
@@ -30,8 +30,11 @@ import type { Logger } from "#telemetry/logger.ts";
 const usualDirs = ["/etc/steward/plugins", "/usr/lib/steward/plugins"];
 
 /** The plugin directories of the settings; their files must belong to root where root runs them. */
-export const pluginFoldersOf = ({ plugins = {} }: Pick<Settings, "plugins">, isRunByRoot = false): PluginFolders =>
-  createPluginFolders({
+export const pluginDirectoriesOf = (
+  { plugins = {} }: Pick<Settings, "plugins">,
+  isRunByRoot = false,
+): PluginDirectories =>
+  createPluginDirectories({
     dirs: plugins.dirs ?? usualDirs,
     now: systemClock.now,
     look: lookApart,
@@ -87,13 +90,13 @@ export function createHostPlugins(
     ...(rootSide && { hasSystemd: () => true }),
     onNotEnded({ plugin, unit, error, isTriedAgain }) {
       const fields = { plugin, unit, err: error };
-      if (isTriedAgain) log.warn(fields, "plugin not ended at the first attempt");
-      else log.error(fields, "plugin could not be ended");
+      if (isTriedAgain) log.warn(fields, "cannot stop a plugin at the first attempt");
+      else log.error(fields, "cannot stop a plugin");
     },
   });
   const own = confirmed === undefined ? sandbox : confirmedSandbox(sandbox, confirmed);
   return {
-    folders: pluginFoldersOf(settings, rootSide !== undefined),
+    directories: pluginDirectoriesOf(settings, rootSide !== undefined),
     sandbox: throughRoot(own, rootSide, (request) => ({
       run({ manifest: { timeoutMs, role }, path, digest, args, stdin }, signal) {
         const call = { path, digest, timeoutMs, ...defined({ stdin }) };
@@ -107,7 +110,10 @@ export function createHostPlugins(
     enabled: openEnabledPlugins({
       stateDir,
       onTrouble: (error, aside) =>
-        log.warn({ err: error, set_aside: aside ?? null }, "cannot read the list of enabled plugins; none is enabled"),
+        log.warn(
+          { err: error, moved_aside: aside ?? null },
+          "cannot read the list of enabled plugins; none is enabled",
+        ),
     }),
   };
 }
@@ -115,7 +121,7 @@ export function createHostPlugins(
 export const loggedHooks = (clock: Clock, log: Pick<Logger, "warn">) =>
   createHooks({
     clock,
-    onFailure: ({ hook, event, error }) => log.warn({ plugin: hook, event, err: error }, "hook without an answer"),
+    onFailure: ({ hook, event, error }) => log.warn({ plugin: hook, event, err: error }, "no answer from a hook"),
   });
 
 export type TaskPlugins = Awaited<ReturnType<typeof startTaskPlugins>>;
@@ -170,6 +176,6 @@ export async function startTaskPlugins(ports: {
     onGone: () => undefined,
     onFault: (fault) => log.warn(fault, "enabled plugin does not run"),
   });
-  await plugins.start().catch((error: unknown) => log.error({ err: error }, "plugins not loaded"));
+  await plugins.start().catch((error: unknown) => log.error({ err: error }, "cannot load plugins"));
   return { hooks, checks, replaced, stop: plugins.stop };
 }

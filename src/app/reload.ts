@@ -30,10 +30,10 @@ export function createReload(ports: {
       if (parts.length > 0) log.warn({ parts }, "settings changed that take effect with a restart");
     } catch (error) {
       if (!(error instanceof SettingsFaulty)) {
-        log.error({ err: error }, "settings not reloaded");
+        log.error({ err: error }, "cannot reload the settings");
         return;
       }
-      for (const fault of error.faults) log.error({ fault: formatFault(fault) }, "settings not reloaded");
+      for (const fault of error.faults) log.error({ fault: formatFault(fault) }, "cannot reload the settings");
     }
   };
   let last = Promise.resolve();

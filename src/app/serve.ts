@@ -26,10 +26,10 @@ export interface ServeOptions {
   /** Whether to make a further admin key, and to replace a lost key store. */
   readonly newAdminKey: boolean;
   readonly isSafeMode: boolean;
-  /** Whether somebody has started it by hand, and reads how to go on each time. */
+  /** Whether somebody has started it by hand, and reads how to continue each time. */
   readonly isAttended: boolean;
   readonly reload: () => Config;
-  readonly tell: (text: string) => void;
+  readonly report: (text: string) => void;
 }
 
 async function drainService({ clock }: PartContext, { health, plugins, http }: Service["parts"]): Promise<void> {
@@ -39,14 +39,14 @@ async function drainService({ clock }: PartContext, { health, plugins, http }: S
     await clock.sleep(drainMs);
     http.abort();
     await clock.sleep(cutMs);
-    plugins.tellLeft();
+    plugins.logRunning();
     http.cut();
   };
   await Promise.race([closed, endInTime()]);
   await Promise.race([closed, clock.sleep(cutMs)]);
 }
 
-function meetServiceManager({ log }: Logs) {
+function connectServiceManager({ log }: Logs) {
   const manager = createServiceManager({
     variables: takeManagerVariables(process.env, process.pid),
     // Untraced: nobody looks for watchdog pings in traces.
@@ -71,7 +71,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   // Not `once`: Ctrl-C reaches a service that npm has started twice, from the terminal and from npm.
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stopped.resolve(signal));
   const heap = hostHeap();
-  const { manager, passed } = meetServiceManager(logs);
+  const { manager, passed } = connectServiceManager(logs);
   // A SIGHUP during the start is remembered; without a listener it would end the process.
   let isReloadWanted = false;
   let reload: (() => void) | undefined;
@@ -96,13 +96,13 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   await http.listen();
   announceKey(context, parts, options);
   const status = async (): Promise<string> => statusWords(http.url(), await prober.components());
-  const begun = lifecycle.start().then(async () => {
+  const starting = lifecycle.start().then(async () => {
     log.info("ready");
     manager.ready(checkOwnAddress(http.endpoint, http.load), status);
     await lifecycle.ready();
   });
 
-  const signal = await Promise.race([stopped.promise, begun.then(() => stopped.promise)]);
+  const signal = await Promise.race([stopped.promise, starting.then(() => stopped.promise)]);
   log.info({ signal }, "stopping");
   manager.stopping();
   stopReturning();

@@ -69,7 +69,7 @@ export async function runCli(given: CliPorts): Promise<number> {
     const several = severalHosts(inertProgram(ports.version), argv, contexts);
     if (several === undefined) return await runOnce({ ...ports, ...shared });
     const local = { ...ports.local, readInput: lazy(ports.local.readInput) };
-    // "In an hour" is one moment for all hosts, and the same in the plan that is shown and in the call that carries it out.
+    // "In an hour" is one time for all hosts, and the same in the plan that is shown and in the call that carries it out.
     const startedAtMs = ports.now();
     const now = (): number => startedAtMs;
     const run = ({ signal, isDryRun, planToken, ...host }: HostRun): Promise<number> =>
@@ -88,7 +88,7 @@ const cleanPerson = (person: Person, io: Io): Person => ({
 });
 
 /** A call that others have to approve: says so, and waits for them where that is wanted. */
-async function waitOrTell({ approval }: WaitsForApproval, program: Command, ports: CommandPorts): Promise<number> {
+async function waitOrReport({ approval }: WaitsForApproval, program: Command, ports: CommandPorts): Promise<number> {
   const { io, connect, person } = ports;
   const { id, expires_at: end } = approval;
   io.err(
@@ -197,7 +197,7 @@ async function runOnce(
       if (!isSaid) io.out(`${nagiosUnknown(explainError(error))}\n`);
       return unknownCode;
     }
-    if (error instanceof WaitsForApproval) return waitOrTell(error, program, commandPorts);
+    if (error instanceof WaitsForApproval) return waitOrReport(error, program, commandPorts);
     if (error instanceof CommanderError) return isSaid ? exitCode.fine : exitCode.couldNotRun;
     if (error instanceof Interrupted) return exitCode.interrupted;
     if (isInterrupted(error)) {

@@ -118,7 +118,7 @@ export const isAccepted = (operation: Operation, response: Head): boolean =>
 
 /**
  * Reads an answer: text, JSON as the table says, or a plan for a dry run. One of any length is left to be read; reading it throws
- * where the service cannot go on.
+ * where the service cannot continue.
  * @throws ApiError when it is something else, WaitsForApproval for a call that waits for the approval of others.
  */
 export async function readAnswer(

@@ -73,10 +73,10 @@ describe("runOperation", () => {
     );
     expect(answer).toEqual(result);
     expect(steps).toEqual(["running 40", "done 0"]);
-    const begun = asked.slice(0, 3);
-    expect(begun.map(({ method }) => method)).toEqual(["POST", "POST", "POST"]);
-    expect(new Set(begun.map(({ key }) => key)).size).toBe(1);
-    expect(begun[0]?.key).toMatch(/^[0-9a-f-]{36}$/);
+    const started = asked.slice(0, 3);
+    expect(started.map(({ method }) => method)).toEqual(["POST", "POST", "POST"]);
+    expect(new Set(started.map(({ key }) => key)).size).toBe(1);
+    expect(started[0]?.key).toMatch(/^[0-9a-f-]{36}$/);
     expect(asked.slice(3).map(({ url }) => url.searchParams.get("wait"))).toEqual([null, "10s", "10s"]);
   });
 

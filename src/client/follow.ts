@@ -52,7 +52,7 @@ export async function followOperation(options: FollowOptions, id: string): Promi
   const { signal, onProgress } = options;
   requireUrl(options.url);
   const client = createClient(options);
-  // At once first: whoever follows sees where it is.
+  // At once first: anyone who follows sees where it is.
   for (let query: { wait?: string } = {}; ; query = { wait }) {
     const askedAtMs = performance.now();
     const operation = await patiently(options, () => client.getOperation({ params: { id }, query }));
@@ -67,7 +67,7 @@ export async function followOperation(options: FollowOptions, id: string): Promi
  * Carries out an operation that outlives its request: begins it exactly once, however often the connection breaks, and follows it
  * to its end.
  * @returns its answer.
- * @throws ApiError when the service refuses it or it fails; else as {@link followOperation}. Then it may go on: its key is lost.
+ * @throws ApiError when the service refuses it or it fails; else as {@link followOperation}. Then it may continue: its key is lost.
  */
 export async function runOperation<K extends LongOperationName>(
   options: FollowOptions,
@@ -76,9 +76,9 @@ export async function runOperation<K extends LongOperationName>(
 ): Promise<Answer<K>> {
   requireUrl(options.url);
   const key = crypto.randomUUID();
-  const begun = await patiently(options, () => beginOperation(options, name, input, key));
-  if ("answer" in begun) return begun.answer as Answer<K>;
-  const { id, error, result, status } = await followOperation(options, begun.operation.id);
+  const started = await patiently(options, () => beginOperation(options, name, input, key));
+  if ("answer" in started) return started.answer as Answer<K>;
+  const { id, error, result, status } = await followOperation(options, started.operation.id);
   if (error === null && status === "done") {
     const mismatch = describeMismatch(operations[name].response, result);
     if (mismatch !== undefined) throw notAnAnswer(undefined, `result: ${mismatch}`);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ApiError, createClient } from "./index.ts";
 
-/** A fetch that remembers what it was asked and answers what it is told. */
+/** A fetch that remembers what it was asked and answers what it is given. */
 function fakeFetch(status: number, body: string, headers: Record<string, string> = {}) {
   const asked: { url: string; init: RequestInit | undefined }[] = [];
   const fetch: typeof globalThis.fetch = (url, init) => {

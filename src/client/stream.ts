@@ -31,7 +31,7 @@ export interface LogStreamOptions extends Transport {
   readonly cursor?: string;
   readonly signal?: AbortSignal;
   readonly allow?: (() => Promise<void>) | undefined;
-  /** Called with lost frames, and with errors after which the stream goes on. */
+  /** Called with lost frames, and with errors after which the stream continues. */
   readonly onNotice?: (notice: DroppedFrame | ErrorFrame) => void;
   readonly onConnection?: (state: "lost" | "back") => void;
 }
@@ -57,7 +57,7 @@ function logAddress(options: LogStreamOptions, cursor: string | undefined): URL 
 }
 
 /**
- * Why a connection was refused. A WebSocket does not tell, so the same request is sent without an upgrade, whose lack is the only
+ * Why a connection was refused. A WebSocket does not say, so the same request is sent without an upgrade, whose lack is the only
  * error if nothing else is wrong.
  */
 async function findRefusal(options: LogStreamOptions, cursor: string | undefined): Promise<ApiError | undefined> {

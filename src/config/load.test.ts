@@ -6,31 +6,31 @@ import type { Environment } from "./defaults.ts";
 import { formatFault, SettingsFaulty } from "./faults.ts";
 import { loadConfig } from "./load.ts";
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-config-"));
+  directory = mkdtempSync(join(tmpdir(), "steward-config-"));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 const load = (text: string | undefined, environment: Environment = {}, isRoot = true) => {
-  const file = text === undefined ? undefined : join(folder, "config.yaml");
+  const file = text === undefined ? undefined : join(directory, "config.yaml");
   if (file !== undefined && text !== undefined) writeFileSync(file, text);
   return loadConfig({
     file,
-    environment: { STEWARD_CONFIG: join(folder, "config.yaml"), ...environment },
+    environment: { STEWARD_CONFIG: join(directory, "config.yaml"), ...environment },
     isRoot,
     builtInCheckIds: ["memory"],
   });
 };
 
-/** The faults as `steward config check` prints them, without the folder. */
+/** The faults as `steward config check` prints them, without the directory. */
 function faults(text: string, environment: Environment = {}): readonly string[] {
   try {
     load(text, environment);
     return [];
   } catch (error) {
     if (!(error instanceof SettingsFaulty)) throw error;
-    return error.faults.map((fault) => formatFault(fault).replace(`${folder}/`, ""));
+    return error.faults.map((fault) => formatFault(fault).replace(`${directory}/`, ""));
   }
 }
 
@@ -241,7 +241,7 @@ describe("the settings file", () => {
   it("is a fault when it is missing but was named", () => {
     expect(() =>
       loadConfig({
-        file: join(folder, "nowhere.yaml"),
+        file: join(directory, "nowhere.yaml"),
         environment: {},
         isRoot: true,
         builtInCheckIds: [],

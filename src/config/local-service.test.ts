@@ -5,10 +5,10 @@ import { afterAll, expect, it } from "vitest";
 import { loadConfig } from "./load.ts";
 import { readLocalSettings } from "./local-service.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "steward-settings-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), "steward-settings-"));
+afterAll(() => rmSync(directory, { recursive: true }));
 
-const file = join(folder, "config.yaml");
+const file = join(directory, "config.yaml");
 const builtInCheckIds: readonly string[] = [];
 const given = (text: string, environment: Readonly<Record<string, string>> = {}) => {
   writeFileSync(file, text);

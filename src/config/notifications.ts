@@ -41,7 +41,7 @@ function pagingMail({ paging, email }: Notifications) {
   return email === undefined ? undefined : { ...mailOf(email), from, to: own.to };
 }
 
-/** Whether people are told of events of a kind. */
+/** Whether people are notified of events of a kind. */
 export const reportedEvents =
   ({ notifications: { events } = {} }: Pick<Settings, "notifications">) =>
   (event: NotificationEvent): boolean =>
@@ -52,7 +52,7 @@ export function digestCalendar({ notifications: { digest } = {} }: Pick<Settings
   return typeof digest === "string" ? { cron: digestTimes[digest] } : digest;
 }
 
-/** From when on people are told of a check. */
+/** From when on people are notified of a check. */
 export function notifyFrom({
   notifications: { checks: usual = "fail" } = {},
   health: { checks = {} } = {},

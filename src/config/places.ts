@@ -50,7 +50,7 @@ const maxBytes = 64 * 1024;
 
 export const adminKeyFile = "admin.key";
 
-/** Tells the process of an operation that plugins are off. */
+/** Reports the process of an operation that plugins are off. */
 export const safeModeVariable = "STEWARD_SAFE_MODE";
 
 export interface ServiceFile {

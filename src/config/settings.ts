@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { notifyLevels } from "#contract/alerts.ts";
-import { automaticNews, automaticReboots, automaticWhats } from "#contract/automatic-updates.ts";
+import { automaticNotifications, automaticReboots, automaticWhats } from "#contract/automatic-updates.ts";
 import { severities } from "#contract/checks.ts";
 import { defaultRateLimits } from "#contract/limits.ts";
 import { Choice, Options, optional, Strict } from "#contract/schema.ts";
@@ -364,7 +364,7 @@ export const Settings = Options(
               "Whether to reboot the host if an update needs it. `in_window`: only while the window is open, else in the next one. `never` unless given.",
             ),
             notify: Choice(
-              automaticNews,
+              automaticNotifications,
               "What to notify of: installed updates and failures (`changes`, unless given), only `failures`, or nothing.",
             ),
           }),

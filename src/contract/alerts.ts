@@ -43,7 +43,7 @@ export type NotificationChannel = (typeof notificationChannels)[number];
 export const channelSeverities = ["all", "critical"] as const;
 export type ChannelSeverity = (typeof channelSeverities)[number];
 
-/** From when on people are told of a health check. */
+/** From when on people are notified of a health check. */
 export const notifyLevels = ["never", "fail", "warn"] as const;
 export type NotifyLevel = (typeof notifyLevels)[number];
 
@@ -51,7 +51,7 @@ export type NotifyLevel = (typeof notifyLevels)[number];
 export const webhookFields = ["id", "kind", "subject", "host", "state", "severity", "title", "text", "time"] as const;
 export type WebhookField = (typeof webhookFields)[number];
 
-/** Events that people are told of once, as they happen. */
+/** Events that people are notified of once, as they happen. */
 export const notificationEvents = ["operations", "plugins", "keys", "approvals", "audit"] as const;
 export type NotificationEvent = (typeof notificationEvents)[number];
 

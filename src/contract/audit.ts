@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
 import { Choice, ListShape, NullableInteger, NullableString, Options, Timestamp } from "./schema.ts";
 
-/** `ok`: done. `refused`: by the service, so nothing was done. `failed`: begun without success. */
+/** `ok`: done. `refused`: by the service, so nothing was done. `failed`: started without success. */
 export const auditOutcomes = ["ok", "refused", "failed"] as const;
 export type AuditOutcome = (typeof auditOutcomes)[number];
 

@@ -4,7 +4,7 @@ import { Choice, NullableString, NullableTimestamp, Timestamp } from "./schema.t
 
 export const automaticWhats = ["security", "all"] as const;
 export const automaticReboots = ["never", "when_needed", "in_window"] as const;
-export const automaticNews = ["changes", "failures", "never"] as const;
+export const automaticNotifications = ["changes", "failures", "never"] as const;
 export const automaticOutcomes = ["installed", "nothing", "refused", "failed"] as const;
 export type AutomaticOutcome = (typeof automaticOutcomes)[number];
 

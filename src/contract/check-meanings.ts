@@ -1,6 +1,6 @@
 import { checkMeanings } from "./check-meanings.generated.ts";
 
-/** What a check says when it warns or fails, for whoever is woken by it. */
+/** What a check says when it warns or fails, for anyone who is woken by it. */
 interface CheckMeaning {
   /** What a warning or a failure means, in one sentence. */
   readonly meaning: string;

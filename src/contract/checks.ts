@@ -66,7 +66,7 @@ export const HealthCheckResult = Type.Object({
       ),
       {
         description:
-          "Thresholds by the names of members of `details`, or labels of the performance data of a plugin: the defaults of the check, or what the settings say. What is left, such as `free_gb`, has to be below its thresholds. Absent if no single number decides.",
+          "Thresholds by the names of members of `details`, or labels of the performance data of a plugin: the defaults of the check, or what the settings say. What is left, such as `free_gb`, must be below its thresholds. Absent if no single number decides.",
         examples: [{ percent_used: { warn: 80, fail: 95 } }],
       },
     ),

@@ -236,7 +236,7 @@ export const explanations = {
     tag: "Health",
     summary: "Explain a health check with a language model",
     description:
-      "Sends the result of the check, its recent history, matching journal entries and the state of its units to a connector, with what else may be its cause: the host, other checks that fail, packages and calls that changed something lately, and, for checks of load, memory and disks, the processes and directories that take most. The runbooks of the check and of the units that it names go with it as advice. Secrets are redacted, and the size is limited. What the key may not read (`logs:read`, `system:read`, `processes:read`, `disk-usage:read`, `packages:read`, `audit:read`) is not sent. `?preview=true` shows what would be sent, and sends nothing. Journal text is passed to the model as data, and nothing acts on the answer.",
+      "Sends the result of the check, its recent history, matching journal entries and the state of its units to a connector, with what else may be its cause: the host, other checks that fail, packages and calls that changed something recently, and, for checks of load, memory and disks, the processes and directories that take most. The runbooks of the check and of the units that it names go with it as advice. Secrets are redacted, and the size is limited. What the key may not read (`logs:read`, `system:read`, `processes:read`, `disk-usage:read`, `packages:read`, `audit:read`) is not sent. `?preview=true` shows what would be sent, and sends nothing. Journal text is passed to the model as data, and nothing acts on the answer.",
     scope: "connectors:chat",
     alsoNeeds: ["health:read"],
     narrows: "answer",

@@ -11,7 +11,7 @@ it.each([
   ["less", { ...year, sunset: "2028-01-30" }, ["the sunset must be twelve months later at the earliest"]],
   ["a day that does not exist", { ...year, sunset: "2028-02-30" }, ["since and sunset must be days"]],
   ["a time", { ...year, since: "2027-01-31T00:00:00Z" }, ["since and sunset must be days"]],
-  ["another parameter", { ...year, successor: "/new/{id}" as const }, ["{id} is no parameter of /old/{name}"]],
+  ["another parameter", { ...year, successor: "/new/{id}" as const }, ["{id} is not a parameter of /old/{name}"]],
 ])("a deprecation with %s is checked by the policy", (_, deprecation, faults) => {
   expect(deprecationFaults(deprecation, "/old/{name}")).toEqual(faults);
 });

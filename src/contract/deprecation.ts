@@ -1,6 +1,6 @@
 import type { TSchema } from "typebox";
 
-/** What is to go, and goes on working until its sunset at least (docs/versioning.md). Days are YYYY-MM-DD, in UTC. */
+/** What is to go, and continues working until its sunset at least (docs/versioning.md). Days are YYYY-MM-DD, in UTC. */
 export interface Deprecation {
   /** The day of the release that marks it. */
   readonly since: string;
@@ -34,13 +34,13 @@ export function Deprecated<T extends TSchema & { readonly description?: string }
 const isDay = (text: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.slice(0, 10) === text;
 
-/** Why it is no deprecation by the policy. @param path of the operation that is deprecated. */
+/** Why it is not a deprecation by the policy. @param path of the operation that is deprecated. */
 export function deprecationFaults({ since, sunset, successor }: Deprecation, path = ""): readonly string[] {
   if (!isDay(since) || !isDay(sunset)) return ["since and sunset must be days"];
   const earliest = `${Number(since.slice(0, 4)) + 1}${since.slice(4)}`;
   const strange = [...(successor ?? "").matchAll(/\{\w+\}/g)].filter(([name]) => !path.includes(name));
   return [
     ...(sunset < earliest ? ["the sunset must be twelve months later at the earliest"] : []),
-    ...strange.map(([name]) => `${name} is no parameter of ${path}`),
+    ...strange.map(([name]) => `${name} is not a parameter of ${path}`),
   ];
 }

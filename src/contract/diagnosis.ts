@@ -100,7 +100,7 @@ export type Diagnosis = Static<typeof Diagnosis>;
 
 export const DiagnosisTool = Type.Object({
   name: Type.String({ description: "Name of the operation." }),
-  description: Type.String({ description: "What the model is told of it." }),
+  description: Type.String({ description: "What the model is given about it." }),
   schema: Arguments("JSON Schema of its arguments."),
 });
 
@@ -156,7 +156,7 @@ export const diagnoses = {
     path: "/diagnose",
     tag: "Health",
     summary: "Diagnose the host with a language model",
-    description: `The model of a connector is sent the question with first evidence: of a \`check\` what its explanation has, of a \`unit\` its state and journal entries, and the host, checks that fail, and what changed lately. It may then call the operations that MCP offers, up to ${diagnosisLimits.calls} times, for ${diagnosisLimits.timeMs / 60_000} minutes and with ${diagnosisLimits.tokens} tokens, each with the rights of this key and in the audit log. What would change something is only planned: the plans are in \`proposals\`, and nothing is carried out. Give \`question\`, \`check\` or \`unit\`, or several of them; \`check\` needs \`health:read\`. \`?preview=true\` shows what would be sent first, and sends nothing.`,
+    description: `The model of a connector is sent the question with first evidence: of a \`check\` what its explanation has, of a \`unit\` its state and journal entries, and the host, checks that fail, and what changed recently. It may then call the operations that MCP offers, up to ${diagnosisLimits.calls} times, for ${diagnosisLimits.timeMs / 60_000} minutes and with ${diagnosisLimits.tokens} tokens, each with the rights of this key and in the audit log. What would change something is only planned: the plans are in \`proposals\`, and nothing is carried out. Give \`question\`, \`check\` or \`unit\`, or several of them; \`check\` needs \`health:read\`. \`?preview=true\` shows what would be sent first, and sends nothing.`,
     scope: "connectors:chat",
     narrows: "answer",
     effect: "write",

@@ -4,7 +4,7 @@ import { Choice, MayLack, Options, Timestamp } from "./schema.ts";
 
 export const diskUsageLimit = { minimum: 1, maximum: 1_000, default: 100 } as const;
 export const diskUsageOrders = ["bytes", "entries"] as const;
-/** Files that were written within this time are told apart. */
+/** Files that were written within this time are listed separately. */
 export const lateWritesMs = 60 * 60_000;
 export const diskUsageDepth = { minimum: 0, maximum: 16, default: 1 } as const;
 

@@ -74,7 +74,7 @@ export const UnreadFiles = Type.Array(
   }),
   {
     maxItems: maxUnreadFiles,
-    description: `Journal files that cannot be read, or not completely: the answer lacks their entries, and does not count them. Absent if there are none. Of more than ${maxUnreadFiles}, the last item tells how many more there are.`,
+    description: `Journal files that cannot be read, or not completely: the answer lacks their entries, and does not count them. Absent if there are none. Of more than ${maxUnreadFiles}, the last item says how many more there are.`,
   },
 );
 export type UnreadFiles = Static<typeof UnreadFiles>;

@@ -221,7 +221,7 @@ export class ByteStream {
   }
 }
 
-/** The answer of a handler: a {@link Plan} for a dry run, or {@link Accepted} when a mutation goes on without its caller. */
+/** The answer of a handler: a {@link Plan} for a dry run, or {@link Accepted} when a mutation continues without its caller. */
 export type Output<T extends Operation> = T extends { readonly mediaTypes: object }
   ? ByteStream
   : T["effect"] extends "read"
@@ -315,7 +315,7 @@ export interface Tools {
   readonly offered: () => readonly ToolOffer[];
   /**
    * @param by the model, for the audit log.
-   * @throws DomainError for an operation that is no tool, and for arguments that no request can have.
+   * @throws DomainError for an operation that is not a tool, and for arguments that no request can have.
    */
   readonly call: (
     name: string,
@@ -380,7 +380,7 @@ export function errorsOf({ scope, effect, errors, fromMemory }: Operation): read
 export const canWait = ({ effect, scope }: Pick<Operation, "effect" | "scope">): boolean =>
   effect !== "read" && scope !== "self" && scope !== "public";
 
-/** Whether a repetition of a call can be told by an `Idempotency-Key`. */
+/** Whether a repetition of a call is recognized by an `Idempotency-Key`. */
 export const takesIdempotencyKey = ({ method, scope }: Pick<Operation, "method" | "scope">): boolean =>
   method === "POST" && scope !== "public";
 export const idempotencyKeyForm = /^[\x20-\x7e]{1,255}$/;
@@ -389,7 +389,7 @@ export const idempotencyKeyForm = /^[\x20-\x7e]{1,255}$/;
 const tagsOfSecrets: readonly Operation["tag"][] = ["Access", "Connectors"];
 
 /**
- * Whether answers may be compressed. The length of a compressed answer tells whoever sees it pass how much two parts of it have
+ * Whether answers may be compressed. The length of a compressed answer shows an eavesdropper how much two parts of it have
  * in common (BREACH), so none is that might have a secret beside what a caller chose: only reads that need no more than a
  * scope for reading, and none about credentials.
  */

@@ -4,7 +4,7 @@ import { DryRunQuery, type Operations } from "./operation.ts";
 import { Choice, CountedListShape, Cursor, NullableString, Options, Strict, Timestamp } from "./schema.ts";
 import { serviceUnitName } from "./system.ts";
 
-/** Signals that can be sent: to end a process, to have it read its settings or show what it does, to hold it and let it go on. */
+/** Signals that can be sent: to end a process, to have it read its settings or show what it does, to hold it and let it continue. */
 export const processSignals = ["TERM", "KILL", "HUP", "INT", "USR1", "USR2", "STOP", "CONT"] as const;
 export type ProcessSignal = (typeof processSignals)[number];
 

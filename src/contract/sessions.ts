@@ -6,7 +6,7 @@ import { ListShape, NullableString, NullableTimestamp, Options, Timestamp } from
 /** The request header of the second half of a session. */
 export const sessionHeader = "X-Steward-Session";
 
-/** `details.reason` of what a session has to be elevated for. */
+/** `details.reason` of what a session must be elevated for. */
 export const elevationRequired = "elevation_required";
 
 const Secret = (description: string) => Type.String({ minLength: 1, maxLength: 200, description });

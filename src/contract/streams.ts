@@ -49,7 +49,7 @@ export interface StreamSession {
 export interface StreamClient {
   /**
    * Takes what the client sent, read as JSON.
-   * @throws DomainError for what is wrong with it, which the client is told.
+   * @throws DomainError for what is wrong with it, for the client.
    */
   readonly receive: (message: unknown) => void;
   readonly dispose: () => void;
@@ -136,7 +136,7 @@ export const DroppedFrame = Type.Object({
 });
 export type DroppedFrame = Static<typeof DroppedFrame>;
 
-/** What a client is told of a message that was refused, or of a stream that is interrupted; the connection stays. */
+/** What a client gets about a message that was refused, or of a stream that is interrupted; the connection stays. */
 export const ErrorFrame = Type.Object({
   type: Type.Literal("error"),
   message: Type.String(),
@@ -176,7 +176,7 @@ export const streams = {
     description: [
       "A WebSocket. Each frame is a log entry. `{type: filter, unit, priority, grep, template, namespace}` sets the filter at any time: a member that is left out is unchanged, `null` clears it, and an entry must match all that are set. A valid filter gets no answer; an invalid one gets a frame `{type: error, message, error}`, and the old filter stays in effect.",
       "Entries without a severity match only `priority` `debug`. A key that is narrowed to units sees only their entries. A client that is too slow loses the oldest queued frames, and gets one frame `{type: dropped, message, dropped}` in their place. After a lost connection, pass the `cursor` of the last entry to continue after it, without gaps or duplicates.",
-      "If there is no such journal, a frame `{type: error, message, error}` with the code `UNAVAILABLE` says so when the stream starts; the connection stays open, and gets the entries once there are some. If there are journal files that cannot be read, such a frame names them in `error.details.unread`, when the stream starts or when that turns out; the stream goes on without their entries.",
+      "If there is no such journal, a frame `{type: error, message, error}` with the code `UNAVAILABLE` says so when the stream starts; the connection stays open, and gets the entries once there are some. If there are journal files that cannot be read, such a frame names them in `error.details.unread`, when the stream starts or when that turns out; the stream continues without their entries.",
       "Close codes: 1001 the service stops; 1007 a message is not JSON text; 1008 the journal refuses the cursor; 1009 a message is over 64 KiB; 1013 too many connections; 4401 the key was revoked or has expired.",
     ].join("\n\n"),
     scope: "logs:read",

@@ -51,7 +51,7 @@ export const SystemMetricSeries = Type.Object({
   name: Choice(systemMetricNames),
   description: Type.String({ description: "What it measures." }),
   unit: Choice(units),
-  kind: Choice(["gauge", "rate"], "`gauge`: as it was at a moment; `rate`: of the time since the sample before."),
+  kind: Choice(["gauge", "rate"], "`gauge`: as it was at a time; `rate`: of the time since the sample before."),
   values: Values(
     "One for each step, oldest first: the sample, or the mean of several. Null where there is none: the service did not run, or it could not be read.",
   ),
@@ -61,7 +61,7 @@ export type SystemMetricSeries = Static<typeof SystemMetricSeries>;
 
 export const SystemMetrics = Type.Object({
   since: Timestamp("Where the first step begins, a multiple of `step_seconds` since 1970 in UTC."),
-  until: Timestamp("Where the last step ends, which may go on yet."),
+  until: Timestamp("Where the last step ends, which may continue yet."),
   step_seconds: Type.Integer({
     minimum: 10,
     description: "10, or 300 for what was more than an hour ago; a multiple of that where `points` are fewer.",
@@ -77,7 +77,7 @@ export const systemMetricRows = {
     path: "/system/metrics",
     tag: "System",
     summary: "Load, memory, disks and network of the last hour or day",
-    description: `Sampled every 10 s, kept for an hour as it is and for a day by 5 minutes, also over a restart of the service. What the host cannot tell is null, and \`not_shown\` says why. The series: ${systemMetricNames.map((name) => `\`${name}\``).join(", ")}.`,
+    description: `Sampled every 10 s, kept for an hour as it is and for a day by 5 minutes, also over a restart of the service. What the host does not report is null, and \`not_shown\` says why. The series: ${systemMetricNames.map((name) => `\`${name}\``).join(", ")}.`,
     scope: "system:read",
     effect: "read",
     fromMemory: true,

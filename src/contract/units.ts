@@ -47,7 +47,7 @@ const Path = Type.Object({
   rules: Type.Array(Type.Object({ condition: Text("`PathExists`, `PathChanged`, …"), path: Type.String() })),
 });
 
-/** What units of one kind tell besides. */
+/** What units of one kind have besides. */
 const kindFacts = optional({ timer: Timer, socket: Socket, mount: Mount, path: Path });
 
 const unitTypes = ["service", "timer", "socket", "mount", "path", "target", "slice"] as const;

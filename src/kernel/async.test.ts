@@ -37,7 +37,7 @@ describe("slots", () => {
     expect(events).toEqual(["next", "last"]);
   });
 
-  it("are handed to who waits, also when that gives up in the same moment", async () => {
+  it("are handed to who waits, also when that gives up at the same time", async () => {
     const { inSlot, first, free } = taken();
     const caller = new AbortController();
     const second = inSlot(() => Promise.resolve("second"), caller.signal);
@@ -50,7 +50,7 @@ describe("slots", () => {
 });
 
 describe("work within a time", () => {
-  /** A clock whose time is over when it is told. */
+  /** A clock whose time is over when it is set so. */
   const clockUntil = (over: Promise<void>) => ({
     sleep: (_: number, signal?: AbortSignal): Promise<void> =>
       Promise.race([over, new Promise<void>((resolve) => signal?.addEventListener("abort", () => resolve()))]),

@@ -80,7 +80,7 @@ export function createSlots(count: number): <T>(work: () => Promise<T>, signal?:
 /** A signal that fires after a time, or with another signal. */
 export type TimeLimit = ReturnType<typeof createTimeLimit>;
 
-/** Why a signal fires where work has ended, made once: it is told to nobody, and a stack for each would cost more than most of the work. */
+/** Why a signal fires where work has ended, made once: nobody sees it, and a stack for each would cost more than most of the work. */
 export const isOver = new DOMException("the work is over, or its time is", "AbortError");
 
 /** @param timeUp makes what the signal fires with when the time is over. */

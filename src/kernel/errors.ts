@@ -81,7 +81,7 @@ export function errorSummary(error: unknown): string {
 
 /**
  * Gives an error the path of the file that it is about, unless it names one: the errors of write(2) and fsync(2), which know
- * a number only, and those of SQLite do not. Whoever translates the error can then say which directory is full.
+ * a number only, and those of SQLite do not. Anyone who translates the error can then say which directory is full.
  */
 export function addPath(error: unknown, path: string): unknown {
   return error instanceof Error && !("path" in error) ? Object.assign(error, { path }) : error;

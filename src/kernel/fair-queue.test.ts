@@ -5,7 +5,7 @@ import { createFairQueue, QueueFull } from "./fair-queue.ts";
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const never = new AbortController().signal;
 
-/** A queue whose work ends when it is told to. */
+/** A queue whose work ends when it is asked to. */
 function start(limits: Partial<Parameters<typeof createFairQueue>[0]> = {}) {
   const queue = createFairQueue({ atOnce: 3, atOncePerOwner: 2, waitingPerOwner: 2, ...limits });
   const running: { readonly name: string; readonly end: () => void }[] = [];
@@ -68,7 +68,7 @@ it("a fair queue refuses an owner beyond its share of the wait", async () => {
   await expect(ask("a7")).rejects.toBeInstanceOf(QueueFull);
 });
 
-it("a fair queue drops work whose signal fired, and goes on after a failure", async () => {
+it("a fair queue drops work whose signal fired, and continues after a failure", async () => {
   const { ask, end, names } = start({ atOnce: 1, atOncePerOwner: 1 });
   void ask("a1");
   const gone = new AbortController();

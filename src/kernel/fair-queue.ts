@@ -20,7 +20,7 @@ interface Owner {
 }
 
 /**
- * Lets owners take turns at work that is dear: whoever has least of it running comes next, and among those whoever has waited
+ * Lets owners take turns at work that is dear: anyone who has least of it running comes next, and among those anyone who has waited
  * longest for a turn. However much one owner asks for, another waits for no more than one piece of work.
  */
 export function createFairQueue({ atOnce, atOncePerOwner, waitingPerOwner }: FairQueueLimits): FairQueue {

@@ -23,7 +23,7 @@ it("counts have plurals, and long lists are shortened", () => {
   ]);
 });
 
-it("a sentence goes on after a colon with a small letter, abbreviations as they are", () => {
+it("a sentence continues after a colon with a small letter, abbreviations as they are", () => {
   expect(["Must be true", "A part", "HTTP is off", "", "é"].map(lowerFirst)).toEqual([
     "must be true",
     "a part",
@@ -47,7 +47,7 @@ it("a text is clipped between its characters", () => {
   expect(clipText("123\u{1F600}6", 5)).toBe("123…");
 });
 
-it("flat keys are whole words at the beginning of a line", () => {
+it("flat keys are whole words at the start of a line", () => {
   expect(flatKey("anon 5\ninactive_file 77\n", "inactive_file")).toBe(77);
   expect(flatKey("total_inactive_file 5\n", "inactive_file")).toBeUndefined();
 });

@@ -12,7 +12,7 @@ export function formatBytes(bytes: number): string {
 /** The text with a capital letter at its start. */
 export const upperFirst = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** The sentence as it goes on after a colon: `Must be true` as `must be true`; abbreviations such as `HTTP` stay. */
+/** The sentence as it continues after a colon: `Must be true` as `must be true`; abbreviations such as `HTTP` stay. */
 export const lowerFirst = (text: string): string => text.replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase());
 
 /** A number with its noun, in the plural unless it is one: `1 package`, `2 packages`, `2 entries`. */

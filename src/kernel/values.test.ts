@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { isRecord, parseJsonObject, recordsIn } from "./values.ts";
 
-it("records are told from other values, and parsed from JSON", () => {
+it("records are distinguished from other values, and parsed from JSON", () => {
   expect([{}, { a: 1 }, [], null, undefined, "text", 1].map(isRecord)).toEqual([
     true,
     true,

@@ -5,7 +5,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export const isRecord = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The objects in a list; none where the value is no list. */
+/** The objects in a list; none where the value is not a list. */
 export const recordsIn = (value: unknown): readonly JsonObject[] =>
   Array.isArray(value) ? value.filter(isRecord) : [];
 

@@ -16,7 +16,7 @@ export function refuse(why: string): never {
   throw new DomainError("VALIDATION_ERROR", `cannot do what was requested: ${why}`);
 }
 
-/** How long a read may take to end when it is told to. */
+/** How long a read may take to end when it is stopped. */
 const endMs = 20_000;
 
 const hangs = (task: RootTask): HostUnavailable =>
@@ -66,10 +66,10 @@ export async function answerRequest(
     throw error;
   }
   const { task, work } = found;
-  let isBegun = false;
+  let isStarted = false;
   const begin = (): void => {
     record({ id, request: task, phase: "begun", input });
-    isBegun = true;
+    isStarted = true;
   };
   if (rootTasks[task].effect === "write" && task !== "fix") begin();
   const signal = AbortSignal.any([cancelled, AbortSignal.timeout(rootTaskTimeoutMs(task))]);
@@ -84,10 +84,10 @@ export async function answerRequest(
     const output = await (rootTasks[task].effect === "write"
       ? working
       : Promise.race([working, hanging(task, signal)]));
-    if (isBegun) record({ id, request: task, phase: "done" });
+    if (isStarted) record({ id, request: task, phase: "done" });
     return output;
   } catch (error) {
-    if (isBegun) record({ id, request: task, phase: "failed", error: errorSummary(error) });
+    if (isStarted) record({ id, request: task, phase: "failed", error: errorSummary(error) });
     else if (error instanceof PluginUnconfirmed) refused(error);
     throw error;
   }

@@ -79,7 +79,7 @@ describe("requests in the audit log and in the record of the privileged side", (
     host.did(request("1"), "plugin.run");
     host.asked(operation, "updates.apply");
     host.did(operation, "updates.apply");
-    // Begun again after a crash.
+    // Started again after a crash.
     host.asked(operation, "updates.apply");
     host.did(operation, "updates.apply");
     host.head();
@@ -126,7 +126,7 @@ describe("requests in the audit log and in the record of the privileged side", (
     host.start();
     host.head();
     host.asked(request("1"), "plugin.run");
-    // Just now: root may not have begun.
+    // Just now: root may not have started.
     expect(await host.compare()).toMatchObject({
       mismatches: [],
       notes: [expect.stringMatching(/^1 request to root cannot/)],
@@ -237,7 +237,7 @@ describe("requests in the audit log and in the record of the privileged side", (
     expect((await host.compare()).mismatches).toEqual([
       expect.stringMatching(/^root did packages\.refresh \(request-1+\) again at .*, of which the log has one entry$/),
     ]);
-    // One that was interrupted is begun again.
+    // One that was interrupted is started again.
     host.asked(operation, "updates.apply");
     for (let attempt = 0; attempt < 2; attempt += 1) host.did(operation, "updates.apply");
     expect((await host.compare()).mismatches).toHaveLength(1);

@@ -70,7 +70,7 @@ export function collectRequests() {
       if (operation === rootRequested || (operation === "service.started" && target[loggedMember] !== undefined))
         since ??= at;
       if (operation === rootUnanswered) unanswered.add(id);
-      // Of an operation that is begun again, the first one counts.
+      // Of an operation that is started again, the first one counts.
       if (operation === rootRequested && !claims.has(id)) claims.set(id, { seq, at, request });
     },
   };
@@ -80,13 +80,13 @@ export function collectRequests() {
 const isLogged = ({ request, phase }: RootRecord): boolean =>
   phase !== "left" && !(isRootTask(request) && rootTasks[request].effect !== "write");
 
-/** Requests that root has begun more than once, which none but operations are: each is to have an entry of its own in the log. */
+/** Requests that root has started more than once, which none but operations are: each is to have an entry of its own in the log. */
 const repeated = (records: readonly JournalRecord[]): readonly JournalRecord[] => {
-  const begun = new Set<string>();
+  const started = new Set<string>();
   return records.toReversed().filter(({ id, request, phase }) => {
     if (phase !== "begun" || !isRootTask(request)) return false;
-    const isRepeated = begun.has(id);
-    begun.add(id);
+    const isRepeated = started.has(id);
+    started.add(id);
     return isRepeated;
   });
 };
@@ -130,7 +130,7 @@ export function compareRequests(
 
   const sorted = heads.toSorted((a, b) => a - b);
   const oldest = sorted[0] ?? Number.POSITIVE_INFINITY;
-  /** Whether the journal has what was recorded then: it has a head from before, and one from after with which the service went on. */
+  /** Whether the journal has what was recorded then: it has a head from before, and one from after with which the service continued. */
   const isCovered = ({ seq }: Claim): boolean => {
     const next = starts.find((start) => start > seq) ?? Number.POSITIVE_INFINITY;
     const after = sorted.find((head) => head >= seq);

@@ -1,9 +1,9 @@
 import { Ajv } from "ajv";
 import { systemClock } from "#adapters/clock/index.ts";
-import { readAskedOperations } from "#adapters/operations/asked.ts";
-import { openForeignFolder } from "#adapters/operations/foreign-folder.ts";
+import { openForeignDirectory } from "#adapters/operations/foreign-directory.ts";
 import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { isAlive } from "#adapters/operations/process.ts";
+import { readRequestedOperations } from "#adapters/operations/requested-operations.ts";
 import { openConfirmedPlugins, readEnabledPlugins } from "#adapters/plugins/index.ts";
 import { isUnsuccessful } from "#contract/operation-entry.ts";
 import { ownSchemas } from "#contract/schema.ts";
@@ -19,7 +19,7 @@ import { places, safeModeName } from "./places.ts";
 import type { RecordRoot } from "./record.ts";
 import { rootOperations } from "./tasks.ts";
 
-/** Records that root keeps of what has ended: longer, and more, than the service does, which would take a missing one for never begun. */
+/** Records that root keeps of what has ended: longer, and more, than the service does, which would take a missing one for never started. */
 const keptOperations = 500;
 const keptForMs = 90 * 24 * 60 * 60 * 1000;
 const maxListBytes = 1024 * 1024;
@@ -56,31 +56,31 @@ export function requireAlone(store: OperationStore, id: string): void {
   }
 }
 
-/** Which plugins the service has enabled: to be run only as what root itself finds in folders of its own. */
+/** Which plugins the service has enabled: to be run only as what root itself finds in directories of its own. */
 function enabledPlugins(uid: number, log: Logger): EnabledPlugins {
   const refuse = (): never => {
     throw new Error("cannot change which plugins are enabled: the service does");
   };
-  const folder = openForeignFolder(places.stateDir, [], { uid });
+  const directory = openForeignDirectory(places.stateDir, [], { uid });
   try {
-    const text = folder?.text("enabled.json", { maxBytes: maxListBytes });
+    const text = directory?.text("enabled.json", { maxBytes: maxListBytes });
     const plugins = text === undefined ? [] : readEnabledPlugins(text);
     return { all: () => plugins, save: refuse, remove: refuse };
   } catch (error) {
     log.warn({ err: error }, "cannot read the list of enabled plugins; none is enabled");
     return { all: () => [], save: refuse, remove: refuse };
   } finally {
-    folder?.close();
+    directory?.close();
   }
 }
 
 /** Whether the service was started without plugins, which root then leaves alone as well. */
 function isServiceInSafeMode(uid: number): boolean {
-  const folder = openForeignFolder(places.runDir, [], { uid });
+  const directory = openForeignDirectory(places.runDir, [], { uid });
   try {
-    return folder?.has(safeModeName) ?? false;
+    return directory?.has(safeModeName) ?? false;
   } finally {
-    folder?.close();
+    directory?.close();
   }
 }
 
@@ -145,7 +145,7 @@ export function runRootOperation(
   const { uid, gid, version, log, record } = ports;
   return runRecorded(id, record, async (around) => {
     const own = openSharedOperationStore({ stateDir: places.tasksDir });
-    const asked = readAskedOperations({ stateDir: places.stateDir, uid, isAllowed });
+    const asked = readRequestedOperations({ stateDir: places.stateDir, uid, isAllowed });
     try {
       return await ports.run(id, {
         version,

@@ -31,7 +31,7 @@ export function hasRootSide(stateDir: string): boolean {
   return orElse(() => accessSync(places.tasksRunDir, constants.X_OK) === undefined, false);
 }
 
-/** Root's settings, and what leads to them, have to be root's own. @throws Error with a remedy. */
+/** Root's settings, and what leads to them, must be root's own. @throws Error with a remedy. */
 export function requireRootSettings(file: string): void {
   for (let path = file; ; path = dirname(path)) {
     const stat = lstatSync(path);

@@ -88,7 +88,7 @@ function keptForSeconds<T>(
 }
 
 /**
- * Users of processes, which root knows. A process that starts after root was asked has no user until it is asked again, by whoever
+ * Users of processes, which root knows. A process that starts after root was asked has no user until it is asked again, by anyone who
  * looks first when a minute has passed; only the first waits for it.
  */
 export function ownersThroughRoot(request: RequestRoot, clock: Pick<Clock, "monotonicMs">): ProcessOwners {

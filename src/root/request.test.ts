@@ -93,14 +93,14 @@ it("a request fails with a remedy when nothing listens", async () => {
 
 const call = { path: "/srv/plugins/guard", digest: "0".repeat(64), timeoutMs: 1000 };
 /** What is waited for until root's process has ended, though some of it changes nothing. */
-const waitedFor: readonly [RootTask, (request: RequestRoot, signal: AbortSignal) => Promise<unknown>][] = [
+const requireEnded: readonly [RootTask, (request: RequestRoot, signal: AbortSignal) => Promise<unknown>][] = [
   ["packages.refresh", (request, signal) => request("packages.refresh", {}, signal)],
   ["plugin.call", (request, signal) => request("plugin.call", call, signal)],
   ["plugin.try_start", (request, signal) => request("plugin.try_start", call, signal)],
   ["monitoring.run", (request, signal) => request("monitoring.run", { check_id: "slow" }, signal)],
 ];
 
-it.each(waitedFor)(
+it.each(requireEnded)(
   "an aborted request of %s closes its connection and waits for the end of the privileged side",
   async (_, ask) => {
     const abort = new AbortController();

@@ -88,7 +88,7 @@ async function readToEnd(messages: AsyncGenerator<unknown, undefined>): Promise<
 function openExchange(path: string, request: RootRequest): Exchange {
   const { task } = request;
   const socket = connect({ path });
-  // Seen by whoever reads.
+  // Seen by anyone who reads.
   socket.on("error", () => undefined);
   const isClosed = new Promise<void>((resolve) => void socket.once("close", () => resolve()));
   const messages = readMessages(socket, maxAnswerBytes);
@@ -261,11 +261,11 @@ export function createRootSide(ports: {
     launcher: {
       async launch(id) {
         const about = { id, request: own.read(id)?.spec.kind ?? "", operationId: id };
-        const onNotBegun = logRootRequest({ log, clock }, about);
+        const onNotStarted = logRootRequest({ log, clock }, about);
         try {
           await runOperation(id);
         } catch (error) {
-          onNotBegun();
+          onNotStarted();
           throw error;
         }
       },

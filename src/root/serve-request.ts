@@ -34,7 +34,7 @@ async function numberOf(user: string, which: "-u" | "-g"): Promise<number> {
   const { exitCode, stdout, stderr } = await exec(["/usr/bin/id", which, "--", user]);
   const number = Number(stdout.trim());
   if (exitCode !== 0 || !Number.isSafeInteger(number) || stdout.trim() === "")
-    throw new Error(`cannot tell who ${user} is: ${stderr.trim() || "id says nothing"}`);
+    throw new Error(`cannot look up the user ${user}: ${stderr.trim() || "id says nothing"}`);
   if (number === 0) throw new Error(`cannot do tasks for ${user}: that is root, or of its group`);
   return number;
 }
@@ -49,7 +49,7 @@ function takeConnection(): Socket {
   const fd = takePassedSockets(process.env, process.pid)?.connection;
   if (fd === undefined) throw new Error("cannot serve a request: this process was started without a connection");
   const connection = new Socket({ fd, readable: true, writable: true, allowHalfOpen: true });
-  // Seen by whoever reads.
+  // Seen by anyone who reads.
   connection.on("error", () => undefined);
   return connection;
 }

@@ -24,8 +24,8 @@ describe.skipIf(!isRoot)("settings of the privileged side", () => {
   it.each([
     ["belong to another user", () => chownSync(at("etc/config.yaml"), 1234, 0), /belongs to user 1234 \(chown root/],
     ["can be changed by others", () => chmodSync(at("etc/config.yaml"), 0o646), /others may change it \(chmod go-w/],
-    ["lie in a folder of another user", () => chownSync(at("etc"), 1234, 0), /etc: it belongs to user 1234/],
-    ["lie in a folder that a group can change", () => chmodSync(at("etc"), 0o775), /others may change it/],
+    ["lie in a directory of another user", () => chownSync(at("etc"), 1234, 0), /etc: it belongs to user 1234/],
+    ["lie in a directory that a group can change", () => chmodSync(at("etc"), 0o775), /others may change it/],
     [
       "are a link",
       () => {

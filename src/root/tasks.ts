@@ -67,7 +67,7 @@ const ServiceName = Type.String({
 });
 /** `confirm` permits what the policy of root's settings refuses without it, and nothing else. */
 const ServiceRequest = Strict({ name: ServiceName, ...ServiceInput.properties });
-/** Checks that need root where the sandbox of the service, or the mode of a folder, hides a file system of the host. */
+/** Checks that need root where the sandbox of the service, or the mode of a directory, hides a file system of the host. */
 export const fileSystemCheckIds = ["disk_space", "inode_usage", "read_only_filesystems"] as const;
 /** Besides, checks that always need it: host keys, the packet filter. */
 const cheapRootCheckIds = [...fileSystemCheckIds, "ssh_config", "firewall"] as const;
@@ -164,7 +164,7 @@ export const rootTasks = {
     }),
   },
   "packages.restart_needs": { effect: "run", input: Nothing },
-  /** Of a package manager that tells root alone what it would do. */
+  /** Of a package manager that shows root alone what it would do. */
   "packages.simulate": {
     effect: "run",
     input: UpdateRequest,
@@ -221,7 +221,7 @@ export const rootTasks = {
   },
 } as const satisfies Readonly<Record<string, RootTaskRow>>;
 
-/** Beside the tasks: has root do the operation whose id the request has, which goes on without the service. */
+/** Beside the tasks: has root do the operation whose id the request has, which continues without the service. */
 export const operationTask = "operation.run";
 
 export const RootRequestSchema = Strict({

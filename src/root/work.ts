@@ -25,7 +25,7 @@ import type { FixPorts } from "#domain/health/fixes-registry.ts";
 import { confirmedSandbox } from "#domain/plugins/confirmation.ts";
 import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { noProgress } from "#domain/ports/packages.ts";
-import { type PluginEnd, type PluginFolders, PluginNotRun } from "#domain/ports/plugins.ts";
+import { type PluginDirectories, type PluginEnd, PluginNotRun } from "#domain/ports/plugins.ts";
 import { ProcessGone } from "#domain/ports/processes.ts";
 import type { HostUpdates } from "#domain/ports/snapshots.ts";
 import { refusalOf, type UnitFileVerb, UnitProtected, type Units, type UnitVerb } from "#domain/ports/units.ts";
@@ -43,7 +43,7 @@ import type { RootTask, RootTaskInput } from "./tasks.ts";
 export interface RootHost {
   /** Undefined without a package manager that is supported. */
   readonly updates: () => HostUpdates | undefined;
-  readonly pluginFolders: () => PluginFolders;
+  readonly pluginDirectories: () => PluginDirectories;
   readonly withChecks: <T>(use: (checks: RootChecks) => Promise<T>) => Promise<T>;
 }
 
@@ -244,7 +244,7 @@ const hostWork = {
 
 /** A plugin as root finds it: in directories that nobody but root may change, and only as what was asked for. */
 async function openPlugin({ host, exec, log }: TaskContext, { path, digest }: RootTaskInput<"plugin.try_start">) {
-  const found = await host.pluginFolders().read(path);
+  const found = await host.pluginDirectories().read(path);
   if (found === undefined) throw new PluginNotRun(goneFault);
   if ("fault" in found.loaded) throw new PluginNotRun(found.loaded.fault);
   if (found.loaded.digest !== digest) throw new PluginNotRun(changedFault);
@@ -253,7 +253,7 @@ async function openPlugin({ host, exec, log }: TaskContext, { path, digest }: Ro
     exec,
     hidden: [places.stateDir, places.tasksDir],
     partOf: serviceUnit,
-    onNotEnded: ({ plugin, unit, error }) => log.warn({ plugin, unit, err: error }, "plugin not ended"),
+    onNotEnded: ({ plugin, unit, error }) => log.warn({ plugin, unit, err: error }, "cannot stop a plugin"),
   });
   return { manifest, sandbox: confirmedSandbox(sandbox, openConfirmedPlugins(places.confirmedDir)) };
 }

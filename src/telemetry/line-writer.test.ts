@@ -3,7 +3,7 @@ import { createLineWriter } from "./line-writer.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A file descriptor that takes so many bytes at a time, or throws what it is told. */
+/** A file descriptor that takes so many bytes at a time, or throws what it is given. */
 function fakeFd(behaviour: { takes?: number; fails?: string } = {}) {
   const calls: string[] = [];
   const write = ((_fd: number, bytes: Buffer) => {

@@ -45,7 +45,7 @@ interface Root {
   readonly spans: LocalSpan[];
   /** False where the caller decided not to keep the trace. */
   readonly isSampled: boolean;
-  isBegun: boolean;
+  isStarted: boolean;
   isOver: boolean;
 }
 
@@ -83,7 +83,7 @@ function below(traceparent = "", tracestate = ""): Place {
     offsetNs: BigInt(Date.now()) * 1_000_000n - process.hrtime.bigint(),
     spans: [],
     isSampled: parent?.isSampled ?? true,
-    isBegun: false,
+    isStarted: false,
     isOver: false,
   };
   return { root, spanId: parent?.spanId ?? "" };
@@ -95,8 +95,8 @@ export function createLocalTracer(options: LocalTracingOptions) {
     const { traceId, traceState, offsetNs, spans } = root;
     const spanId = randomBytes(spanIdBytes).toString("hex");
     const startNs = process.hrtime.bigint() + offsetNs;
-    const isRoot = !root.isBegun;
-    root.isBegun = true;
+    const isRoot = !root.isStarted;
+    root.isStarted = true;
     let attributes = given;
     let isFailed = false;
     const span = {
@@ -111,7 +111,7 @@ export function createLocalTracer(options: LocalTracingOptions) {
       end() {
         if (root.isOver) return;
         const endNs = process.hrtime.bigint() + offsetNs;
-        // There is always room for the root, which ends last.
+        // There is always space for the root, which ends last.
         if (spans.length < maxSpans || isRoot)
           spans.push({ traceId, traceState, spanId, parentSpanId, name, kind, startNs, endNs, isFailed, attributes });
         if (!isRoot) return;

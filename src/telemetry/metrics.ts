@@ -86,7 +86,7 @@ function httpMetrics({ counter }: Instruments, registers: Registry[]) {
     "Requests of deprecated operations, by callers that were admitted.",
     "operation",
   );
-  const logins = counter("svc_logins_total", "Sessions begun or elevated, and tries that were refused.", "result");
+  const logins = counter("svc_logins_total", "Sessions started or elevated, and tries that were refused.", "result");
   for (const result of ["ok", "refused"]) logins.inc({ result }, 0);
   const approvals = counter("svc_approvals_total", "Calls that wait for approval, by what they have become.", "state");
   for (const state of approvalStatuses) approvals.inc({ state }, 0);
@@ -130,7 +130,7 @@ function streamMetrics({ counter, gauge }: Instruments) {
     "Frames of a stream that clients lost because they were too slow.",
     "stream",
   );
-  // A counter that starts at 0 has a rate from the beginning.
+  // A counter that starts at 0 has a rate from the start.
   for (const stream of Object.keys(streams)) {
     clients.set({ stream }, 0);
     dropped.inc({ stream }, 0);
@@ -142,7 +142,7 @@ function streamMetrics({ counter, gauge }: Instruments) {
 }
 
 function healthMetrics({ counter, gauge, histogram }: Instruments) {
-  const components = gauge("svc_component_up", "Whether the component was well at its last probe.", "component");
+  const components = gauge("svc_component_up", "Whether the component was healthy at its last probe.", "component");
   const statuses = gauge("svc_check_status", "Last result of a health check: 0 pass, 1 warn, 2 fail, 3 skip.", "check");
   const durations = histogram(
     "svc_check_duration_seconds",

@@ -14,12 +14,12 @@ const span = (name: string, traceFlags: TraceFlags = TraceFlags.SAMPLED) =>
 
 type Answer = "taken" | "refused" | "silent" | "throws";
 
-/** A queue before a collector that answers as it is told. */
+/** A queue before a collector that answers as it is set. */
 function setUp(given: Partial<QueueLimits> = {}) {
   const state = { answer: "taken" as Answer };
   const batches: string[][] = [];
   const counts = { exported: 0, dropped: 0 };
-  const told: string[] = [];
+  const reported: string[] = [];
   let connections = 0;
   let shutdowns = 0;
   const queue = createSpanQueue({
@@ -41,14 +41,14 @@ function setUp(given: Partial<QueueLimits> = {}) {
     onSpans(result, count) {
       counts[result] += count;
     },
-    onLost: (error) => told.push(String(error)),
-    onBack: () => told.push("back"),
+    onLost: (error) => reported.push(String(error)),
+    onBack: () => reported.push("back"),
     limits: { ...limits, ...given },
   });
   const add = (...names: readonly string[]): void => {
     for (const name of names) queue.processor.onEnd(span(name));
   };
-  return { state, batches, counts, told, queue, add, connections: () => connections, shutdowns: () => shutdowns };
+  return { state, batches, counts, reported, queue, add, connections: () => connections, shutdowns: () => shutdowns };
 }
 
 const names = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `span ${index}`);
@@ -86,21 +86,21 @@ it("queued spans that do not fit are dropped and counted while the collector is 
 it.each<Answer>(["refused", "throws"])(
   "queued spans are retried and dropped after some attempts: %s",
   async (answer) => {
-    const { state, add, counts, told, connections, shutdowns } = setUp();
+    const { state, add, counts, reported, connections, shutdowns } = setUp();
     state.answer = answer;
     add("a");
     await vi.advanceTimersByTimeAsync(1_000);
     expect([counts.dropped, connections()]).toEqual([0, 2]);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(counts).toEqual({ exported: 0, dropped: 1 });
-    expect(told).toHaveLength(1);
+    expect(reported).toHaveLength(1);
     expect(connections()).toBe(1 + limits.attempts);
     expect(shutdowns()).toBe(limits.attempts);
   },
 );
 
 it("queued spans are sent once the collector is back, which is reported once", async () => {
-  const { state, add, counts, told, batches } = setUp();
+  const { state, add, counts, reported, batches } = setUp();
   state.answer = "refused";
   add("a");
   await vi.advanceTimersByTimeAsync(1_000);
@@ -108,23 +108,23 @@ it("queued spans are sent once the collector is back, which is reported once", a
   await vi.advanceTimersByTimeAsync(2_000);
   expect(batches).toEqual([["a"], ["a"]]);
   expect(counts).toEqual({ exported: 1, dropped: 0 });
-  expect(told).toEqual(["Error: refused"]);
+  expect(reported).toEqual(["Error: refused"]);
   await vi.advanceTimersByTimeAsync(limits.calmMs);
   add("b");
   await vi.advanceTimersByTimeAsync(1_000);
   add("c");
   await vi.advanceTimersByTimeAsync(1_000);
-  expect(told).toEqual(["Error: refused", "back"]);
+  expect(reported).toEqual(["Error: refused", "back"]);
 });
 
 it("a flapping collector is reported once", async () => {
-  const { state, add, told } = setUp({ attempts: 1 });
+  const { state, add, reported } = setUp({ attempts: 1 });
   for (let turn = 0; turn < 20; turn += 1) {
     state.answer = turn % 2 === 0 ? "refused" : "taken";
     add("a");
     await vi.advanceTimersByTimeAsync(1_000);
   }
-  expect(told).toEqual(["Error: refused"]);
+  expect(reported).toEqual(["Error: refused"]);
 });
 
 it("queued spans are sent at the end", async () => {

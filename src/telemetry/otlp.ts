@@ -27,7 +27,7 @@ export interface OtlpOptions extends Omit<QueuePorts, "connect"> {
   /** Over HTTP the path `/v1/traces` may be left out. */
   readonly endpoint: string;
   readonly protocol: "http" | "grpc";
-  /** Share of the traces beginning here that are kept, 0 to 1. */
+  /** Share of the traces start here that are kept, 0 to 1. */
   readonly sample: number;
   readonly version: string;
   readonly limits?: Partial<QueueLimits>;

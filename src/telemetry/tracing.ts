@@ -87,7 +87,7 @@ export interface SpanMaker<Place> {
 export function createTracer<Place>({ below, start, headers }: SpanMaker<Place>): Tracer {
   const active = new AsyncLocalStorage<{ readonly place: Place; readonly root: { isOver: boolean } }>();
 
-  /** Undefined outside of a trace, and in what goes on after its end, such as timers. */
+  /** Undefined outside of a trace, and in what continues after its end, such as timers. */
   const current = () => {
     const scope = active.getStore();
     return scope?.root.isOver === true ? undefined : scope;

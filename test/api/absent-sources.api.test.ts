@@ -78,14 +78,14 @@ describe("where there is no journal", () => {
     const nothing = { code: 0, out: "", err: `-- No entries --\n${missing}` };
     expect(await steward("logs -u nobody")).toEqual(nothing);
     expect(await steward("logs -n all -u nobody")).toEqual(nothing);
-    const folder = mkdtempSync(join(tmpdir(), "steward-absent-"));
-    const file = join(folder, "export");
+    const directory = mkdtempSync(join(tmpdir(), "steward-absent-"));
+    const file = join(directory, "export");
     expect(await steward(["logs", "--export", file])).toEqual({
       code: 0,
       out: "",
       err: `-- 0 entries, 0 bytes in ${file} --\n${missing}`,
     });
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
     for (const option of ["--histogram", "--facets", "--templates", "--list-boots", "--fields"]) {
       const { code, err } = await steward(["logs", option]);
       expect([option, code, err]).toEqual([option, 0, expect.stringContaining(missing)]);

@@ -30,7 +30,7 @@ describe("access matrix", () => {
       "a key of nobody": "stw_AAAAAAAA_0000000000000000000000000000000000000000000000000",
       "an expired key": service.key([...scopes], service.clock.now() - 1),
       "a revoked key": revoked,
-      "text that is no key": "hello",
+      "text that is not a key": "hello",
       "an empty key": "",
     };
   });
@@ -183,7 +183,7 @@ describe("access matrix", () => {
     });
 
     it("refuses a key narrowed to another resource before it reports what exists", async () => {
-      // Where the answer is what is narrowed, such a key is let in and sees nothing of others.
+      // Where the answer is what is narrowed, such a key is admitted and sees nothing of others.
       if (operation.narrows === "answer") return;
       const narrowed = service.key([`${operation.scope}:something-else*`]);
       const reply = await call(operation, { key: narrowed });
@@ -256,7 +256,7 @@ describe("access matrix", () => {
     }
   });
 
-  it("the error for credentials that are sent twice or in another scheme does not tell whether they are good", async () => {
+  it("the error for credentials that are sent twice or in another scheme does not say whether they are good", async () => {
     const path = pathOf(operations.whoami);
     const stream = "/api/v1/ws/health";
     const good = service.admin;
@@ -300,7 +300,7 @@ describe("access matrix", () => {
       { path, key: bad, headers: { authorization } },
     ]);
     expect(await answers(schemes)).toBe(
-      "cannot tell who calls: the scheme of Authorization has to be Bearer (or send the key in X-API-Key alone)",
+      "cannot tell who calls: the scheme of Authorization must be Bearer (or send the key in X-API-Key alone)",
     );
   });
 

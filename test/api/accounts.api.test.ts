@@ -59,7 +59,7 @@ describe("users", () => {
 describe("logins", () => {
   it("are sessions of now, recent ones, and failed ones that programs of root report", async () => {
     const { journal, logins, clock } = service;
-    const begun = (clock.now() - 1000) * 1000;
+    const started = (clock.now() - 1000) * 1000;
     logins.past = [
       { user: "eve", tty: "pts/0", remoteHost: "192.0.2.7", startedAt: 1_700_000_000_000, endedAt: null, end: "none" },
     ];
@@ -67,25 +67,25 @@ describe("logins", () => {
       identifier: "sshd",
       message: "Failed password for root from 192.0.2.9 port 22 ssh2",
       uid: 0,
-      time: begun + 1,
+      time: started + 1,
     });
     journal.write({
       identifier: "sshd",
       message: "Failed password for eve from 192.0.2.8 port 22 ssh2",
       uid: 1000,
-      time: begun + 2,
+      time: started + 2,
     });
     journal.write({
       identifier: "sshd-session",
       message: "Failed password for mal from 192.0.2.6 port 1 ssh2",
       uid: 0,
-      time: begun + 4,
+      time: started + 4,
     });
     journal.write({
       identifier: "sshd",
       message: "Accepted password for root from 192.0.2.9 port 22 ssh2",
       uid: 0,
-      time: begun + 3,
+      time: started + 3,
     });
     expect((await get("logins")).json).toMatchObject({
       sessions: [],

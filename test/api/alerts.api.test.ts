@@ -51,7 +51,7 @@ describe("a component of the settings", () => {
   });
 
   it("of the service itself is reported as well", async () => {
-    service.probes.security.result = { healthy: false, expected: true, reason: "the audit log cannot be written" };
+    service.probes.security.result = { healthy: false, expected: true, reason: "the cannot write the audit log" };
     await service.clock.advance(30_000);
     expect(titles("email")).toEqual(["security is unhealthy on host.example.org"]);
   });
@@ -145,7 +145,7 @@ describe("silences", () => {
   it.each([
     [{ ...wanted, until: "2026-02-01T00:00:00Z" }, "until", "is more than 30 days ahead"],
     [{ ...wanted, until: "2026-01-01T00:00:00Z" }, "until", "is in the past"],
-    [{ ...wanted, check: "vital" }, "check", "cannot stand beside alert"],
+    [{ ...wanted, check: "vital" }, "check", "cannot be given together with alert"],
     [{ until: wanted.until }, "alert", "is missing: an alert, or a check in `check`"],
     [{ until: wanted.until, check: "vitals" }, "check", "is not the id of a health check"],
   ])("are refused: %j", async (body, field, issue) => {

@@ -48,7 +48,7 @@ describe("an approval whose plan has changed shows what has come and what has go
     expect(reasonOf(refused)).toEqual([409, "plan_changed"]);
     const { plan, changed } = await look(service, approval);
     expect(plan.steps).toEqual(approval.plan.steps);
-    expect(changed).toEqual({ added: ["mend the other one"], missing: ["mend it"] });
+    expect(changed).toEqual({ added: ["repair the other one"], missing: ["repair it"] });
     // What has ended has no use for them.
     await send(service, decide(approval, "deny", service.admin));
     expect(kept.approvalStore.list()).toMatchObject([{ status: "denied", compared: null }]);
@@ -58,7 +58,7 @@ describe("an approval whose plan has changed shows what has come and what has go
     const service = await start();
     const files = (count: number, path: string) => Array.from({ length: count }, (_, at) => `remove ${path}${at}`);
     const plan = (digested: readonly string[]) => {
-      service.fixes.mend.planned = {
+      service.fixes.repair.planned = {
         steps: [{ action: `remove ${digested.length} files`, run: () => Promise.resolve("removed") }],
         digested,
       };

@@ -139,7 +139,7 @@ describe("the audit log has the end of an approval that nobody has called for", 
     expect(eventsIn(later)).toMatchObject([expected("failed", other, { reason: "proposer_gone" })]);
   });
 
-  it("that an earlier process has approved and not begun: late, without anybody for its answer, or another plan", async () => {
+  it("that an earlier process has approved and not started: late, without anybody for its answer, or another plan", async () => {
     const ends = [
       ["expired", "services:restart", restart, { expiresAt: 1 }, {}],
       [

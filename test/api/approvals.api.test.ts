@@ -23,14 +23,14 @@ import { type MutableService, prepareMutation } from "./mutations.ts";
 
 const start = createMutableServices();
 
-/** Entries of a mutation that changed something, as those who read the audit log tell them from proposals. */
+/** Entries of a mutation that changed something, as those who read the audit log distinguish them from proposals. */
 const doneBy = ({ audit }: MutableService, name: string) =>
   audit.entries.filter((each) => each.operation === name && !each.dry_run && each.status !== 202);
 
 /** Without those that were refused, such as those without a plan. */
 const okBy = (service: MutableService, name: string) => doneBy(service, name).filter(({ outcome }) => outcome === "ok");
 
-/** Waits for what goes on by itself. */
+/** Waits for what continues by itself. */
 async function ended(service: MutableService, approval: Pick<Approval, "id">): Promise<Approval> {
   for (let left = 200; left > 0; left -= 1) {
     const now = await look(service, approval);
@@ -318,7 +318,7 @@ describe("an approval", () => {
     expect(service.units.actions).toEqual(["restart cron.service"]);
   });
 
-  it("shows a new secret once, to whoever approved it, and to nobody else", async () => {
+  it("shows a new secret once, to anyone who approved it, and to nobody else", async () => {
     const service = await start();
     const key = service.key(["propose:keys:admin", "system:read"]);
     const body = { name: "made", scopes: ["system:read"] };

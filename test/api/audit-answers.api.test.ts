@@ -110,7 +110,7 @@ describe("the audit log verifies after", () => {
     ["a read that changes something", "GET /api/v1/updates/check?refresh=true", "\r\n"],
     ["a tool call", "POST /api/v1/mcp", `${toolHeaders}Content-Length: ${tool.length}\r\n\r\n${tool}`],
   ])("%s whose client has gone before it is done", async (_, line, rest) => {
-    const { promise: begun, resolve: begins } = Promise.withResolvers<void>();
+    const { promise: started, resolve: begins } = Promise.withResolvers<void>();
     const { promise: over, resolve: end } = Promise.withResolvers<void>();
     const units = createFakeUnits([{ name: "cron.service" }]);
     const manager = createFakePackageManager([]);
@@ -138,7 +138,7 @@ describe("the audit log verifies after", () => {
     });
     const connection = openRaw(audited.port);
     connection.send(`${line} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${audited.service.admin}\r\n${rest}`);
-    await begun;
+    await started;
     connection.socket.resetAndDestroy();
     await closed;
     end();

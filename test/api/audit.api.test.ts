@@ -31,7 +31,7 @@ describe("a running mutation in the audit log", () => {
       units: {
         ...units,
         restart(name, signal) {
-          noted = [...watched.audit.begun];
+          noted = [...watched.audit.started];
           return units.restart(name, signal);
         },
       },
@@ -52,7 +52,7 @@ describe("a running mutation in the audit log", () => {
       },
     ]);
     expect((await ask("/api/v1/system/services/none/restart")).status).toBe(404);
-    expect([watched.audit.begun.size, watched.audit.entries.length]).toEqual([0, 3]);
+    expect([watched.audit.started.size, watched.audit.entries.length]).toEqual([0, 3]);
     await watched.app.close();
   });
 
@@ -272,7 +272,7 @@ describe("the audit log", () => {
     expect(kinds()).toHaveLength(101);
   });
 
-  it("names the address that the counted calls came from, whoever else has used the key", async () => {
+  it("names the address that the counted calls came from, anyone who else has used the key", async () => {
     const stolen = service.key([]);
     const ask = (from: string) => send(service, { path: "/api/v1/auth/keys", key: stolen, from });
     await ask("10.0.0.5");

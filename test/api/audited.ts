@@ -13,11 +13,11 @@ import { createFakeClock } from "../fakes/clock.ts";
 import { openRaw, type RawConnection, rawConnection } from "../process/support/raw-socket.ts";
 import { pathOf, startTestService, type TestService } from "./harness.ts";
 
-const folders: string[] = [];
+const directories: string[] = [];
 
 /** Removes what audited services have left. */
 export const removeAudited = (): void => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
 };
 
 const everything = {
@@ -33,7 +33,7 @@ const everything = {
 /** A service on a port, whose audit log is that of files. */
 export async function startAudited(overrides: Parameters<typeof startTestService>[0] = {}) {
   const stateDir = mkdtempSync(join(tmpdir(), "steward-answers-"));
-  folders.push(stateDir);
+  directories.push(stateDir);
   const troubles: unknown[] = [];
   const repaired: AuditEntry[] = [];
   const log = openAuditLog({
@@ -64,7 +64,7 @@ export async function startAudited(overrides: Parameters<typeof startTestService
     list: () => log.list({ ...everything, limit: 1000 }, new AbortController().signal),
   };
   async function verified() {
-    const { broken, notes, entries } = await verifyAudit(log.folder, []);
+    const { broken, notes, entries } = await verifyAudit(log.directory, []);
     expect({ broken, notes, troubles, repaired }).toEqual({ broken: undefined, notes: [], troubles: [], repaired: [] });
     return { entries };
   }

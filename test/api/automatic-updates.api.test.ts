@@ -31,7 +31,7 @@ const state = async () => {
   expect(status).toBe(200);
   return json as Record<string, unknown>;
 };
-/** On past the moment at which the update begins, half an hour after midnight at the earliest. */
+/** On past the time at which the update begins, half an hour after midnight at the earliest. */
 const pass = async (ms = 20 * 60_000): Promise<void> => {
   await service.clock.advance(ms);
   for (let turn = 0; turn < 50; turn += 1) await service.clock.advance(1_000);
@@ -120,12 +120,12 @@ describe("automatic updates", () => {
         service.packageManager.lockedBy = undefined;
       },
     ],
-  ])("retry when %s, as long as the window is open", async (_, fail, mend) => {
+  ])("retry when %s, as long as the window is open", async (_, fail, repair) => {
     await start();
     fail();
     await pass();
     expect((await state())["last"]).toBeNull();
-    mend();
+    repair();
     await pass(5 * 60_000);
     expect((await state())["last"]).toMatchObject({ outcome: "installed" });
     fail();

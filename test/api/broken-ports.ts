@@ -8,7 +8,7 @@ export interface Port {
   readonly port: object;
   /** How an adapter of its kind fails: at once, or by what it promises. */
   readonly how: "throws" | "rejects";
-  /** Those of the fake alone, and those that a task calls that has begun: it goes on, and waits for room to write its end. */
+  /** Those of the fake alone, and those that a task calls that has started: it continues, and waits for space to write its end. */
   readonly except?: readonly string[];
 }
 
@@ -24,7 +24,7 @@ export const portsOf = (service: MutableService, own: Pick<Started, "keys" | "le
     "check history": { port: service.checkHistory, how: "throws" },
     alerts: { port: service.alertStore, how: "throws" },
     "enabled plugins": { port: service.plugins.enabled, how: "throws" },
-    "plugin folders": { port: service.plugins.folders, how: "rejects", except: ["put", "touch", "remove"] },
+    "plugin directories": { port: service.plugins.directories, how: "rejects", except: ["put", "touch", "remove"] },
     "plugin sandbox": { port: service.plugins.sandbox, how: "rejects", except: ["behave", "refuseStart"] },
     units: { port: service.units, how: "rejects" },
     journal: { port: service.journal, how: "rejects", except: ["append"] },

@@ -157,7 +157,7 @@ describe("whether something is allowed", () => {
   });
 
   it("follows the scopes of a fix, and its windows", async () => {
-    service.fixes.mend.alsoNeeds = ["updates:apply"];
+    service.fixes.repair.alsoNeeds = ["updates:apply"];
     const narrow = service.key(["health:fix"]);
     // What is found decides which one is carried out.
     expect(await judged(narrow, "fixCheck", "vital")).toMatchObject({ allowed: true });

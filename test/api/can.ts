@@ -11,7 +11,7 @@ export function askWhether(service: TestService, ...[key, operation, resource]: 
   return send(service, { path: `/api/v1/auth/can?${query}`, key });
 }
 
-/** The answer, which has to be a 200. */
+/** The answer, which must be a 200. */
 export async function judgement(service: TestService, ...asked: Asked): Promise<Judgement> {
   const { status, json } = await askWhether(service, ...asked);
   expect(status).toBe(200);

@@ -217,7 +217,7 @@ describe("a client that goes away during an answer in pieces", () => {
     expect(ledger.used(keyId(), day)).toBe(8);
   });
 
-  it("ends the call before the answer has begun, in pieces or whole", async () => {
+  it("ends the call before the answer has started, in pieces or whole", async () => {
     await start();
     local.hold();
     for (const body of [{ messages, stream: true }, { messages }]) {

@@ -242,7 +242,7 @@ describe("regular runs of checks", () => {
     expect(changes).toMatchObject([{ status: "fail", message: "vital is fail" }]);
   });
 
-  it("go on while the history cannot be written, which is logged once", async () => {
+  it("continue while the history cannot be written, which is logged once", async () => {
     service.checkHistory.fault = new Error("database or disk is full");
     await service.clock.advance(180_000);
     expect((await get("/health/checks/plain")).json).toMatchObject({ status: "pass", consecutive_failures: 0 });

@@ -30,7 +30,7 @@ it("steward approve, deny and approvals cancel take the id that the refused call
   expect(shown.out).toContain("it hangs");
   const own = await run(proposer, "approve", id, "--yes");
   expect([own.code, own.err]).toEqual([2, expect.stringContaining("this key has proposed it")]);
-  const approved = await run(approver, "approve", id, "--yes", "--reason", "go on");
+  const approved = await run(approver, "approve", id, "--yes", "--reason", "continue");
   expect([approved.code, approved.out]).toEqual([0, expect.stringContaining(`${id}: done`)]);
   expect(service.units.actions).toEqual(["restart cron.service"]);
 

@@ -115,7 +115,7 @@ describe("steward updates", () => {
     const id = idOf(out);
     expect({ code, err }).toEqual({
       code: 0,
-      err: `steward: begun; to follow it: steward operations watch ${id}\n`,
+      err: `steward: started; to follow it: steward operations watch ${id}\n`,
     });
     expect(await steward(["operations", "watch", id])).toMatchObject({ code: 0, out: `updates.apply ${id}: done\n` });
     expect((await steward("updates history")).out).toMatch(new RegExp(`${id} +updates\\.apply +done`));
@@ -126,7 +126,7 @@ describe("steward updates", () => {
 
   it("reports a failure on one line with exit code 1", async () => {
     offer();
-    service.launcher.fault = new Error("no room");
+    service.launcher.fault = new Error("no space");
     const { code, err } = await steward("updates apply --yes");
     expect([code, err.trim().split("\n").at(-1)]).toEqual([expect.any(Number), expect.stringMatching(/^steward: /)]);
     expect(code).not.toBe(0);
@@ -186,13 +186,13 @@ describe("Ctrl-C", () => {
     const id = idOf(err);
     expect({ code, err }).toEqual({
       code: 130,
-      err: `steward: the operation goes on; to follow it: steward operations watch ${id}\n`,
+      err: `steward: the operation continues; to follow it: steward operations watch ${id}\n`,
     });
     expect(await steward(["operations", "watch", id])).toMatchObject({ code: 0, out: `updates.apply ${id}: done\n` });
     expect(versionOf("library")).toBe("2.1");
   });
 
-  it("says that it is unknown whether an update was begun", async () => {
+  it("says that it is unknown whether an update was started", async () => {
     offer();
     const ctrlC = new AbortController();
     const { address, server } = await breaking((path) => {
@@ -205,7 +205,7 @@ describe("Ctrl-C", () => {
     server.close();
     expect(ended).toMatchObject({
       code: 130,
-      err: "steward: whether it was begun is not known; what runs and has run: steward operations\n",
+      err: "steward: whether it was started is not known; what runs and has run: steward operations\n",
     });
   });
 });

@@ -72,7 +72,7 @@ describe("steward check with an id", () => {
     const twoWords = await steward(["check", "plain", "--nagios"], { STEWARD_API_KEY: `${service.admin}\nmine` });
     expect(twoWords).toMatchObject({ code: 3, out: expect.stringContaining("cannot use the key in STEWARD_API_KEY") });
     expect(twoWords.out).not.toContain(service.admin);
-    // In milliseconds this is no integer.
+    // In milliseconds this is not an integer.
     expect(await steward(["check", "plain", "--timeout", "16.1"])).toMatchObject({ code: 0 });
     for (const timeout of ["0", "-1", "soon", "1e3", "86401"]) {
       expect(await steward(["check", "plain", `--timeout=${timeout}`])).toMatchObject({ code: 2, out: "" });
@@ -102,7 +102,8 @@ describe("steward check", () => {
   it("has help", async () => {
     const { code, out } = await steward(["check", "--help"]);
     expect(code).toBe(0);
-    for (const text of ["--nagios", "--timeout", "Exit code: 0 all well", "DISK_SPACE OK"]) expect(out).toContain(text);
+    for (const text of ["--nagios", "--timeout", "Exit code: 0 all healthy", "DISK_SPACE OK"])
+      expect(out).toContain(text);
   });
 });
 

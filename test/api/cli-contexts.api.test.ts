@@ -23,7 +23,7 @@ interface Host {
 }
 
 const adminKey = "stw_abcdefgh_0123456789";
-let folder: string;
+let directory: string;
 let hosts: Host[];
 
 async function startHost(): Promise<Host> {
@@ -47,32 +47,32 @@ async function startHost(): Promise<Host> {
 
 beforeEach(() => {
   hosts = [];
-  folder = mkdtempSync(join(tmpdir(), "steward-cli-contexts-"));
-  mkdirSync(join(folder, "steward"));
+  directory = mkdtempSync(join(tmpdir(), "steward-cli-contexts-"));
+  mkdirSync(join(directory, "steward"));
 });
 afterEach(() => {
   for (const { server } of hosts) {
     server.closeAllConnections();
     server.close();
   }
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 /** Makes contexts of hosts. */
 function name(named: Readonly<Record<string, Host | string>>): void {
   const contexts = Object.entries(named).map(([each, host]) => {
-    const keyFile = join(folder, `${each}.key`);
+    const keyFile = join(directory, `${each}.key`);
     writeFileSync(keyFile, `key-of-${each}\n`);
     return [each, { url: typeof host === "string" ? host : host.url, key_file: keyFile }];
   });
   writeFileSync(
-    join(folder, "steward/contexts.yaml"),
+    join(directory, "steward/contexts.yaml"),
     JSON.stringify({ contexts: Object.fromEntries(contexts) as object }),
   );
 }
 
 const steward = (argv: readonly string[], { environment, ...setting }: CliSetting = {}) =>
-  runInProcess(argv, { environment: { XDG_CONFIG_HOME: folder, ...environment }, ...setting });
+  runInProcess(argv, { environment: { XDG_CONFIG_HOME: directory, ...environment }, ...setting });
 
 const keys = { "GET /auth/keys": { body: { keys: [] } } };
 
@@ -114,7 +114,7 @@ const applied = (rest: object): Answer =>
       ...rest,
     },
   });
-const failed = operation("failed", { error: { code: "INTERNAL_ERROR", message: "no room" } });
+const failed = operation("failed", { error: { code: "INTERNAL_ERROR", message: "no space" } });
 
 /** Limits of hosts in the order in which these are asked; they end when a test says so. */
 function createLimits() {
@@ -130,7 +130,7 @@ function createLimits() {
 
 describe("--context local", () => {
   const here = (url: string): CliSetting => {
-    const adminKeyFile = join(folder, "admin.key");
+    const adminKeyFile = join(directory, "admin.key");
     writeFileSync(adminKeyFile, adminKey);
     return {
       local: {
@@ -187,7 +187,7 @@ describe("a change of several hosts", () => {
     const { code, out, err } = await steward(["updates", "apply", "--all", "--yes"]);
     expect({ code, err }).toEqual({
       code: 1,
-      err: "web1: updates.apply op_1 failed: no room\nweb3: the editor is held\n",
+      err: "web1: updates.apply op_1 failed: no space\nweb3: the editor is held\n",
     });
     expect(out.match(/update the editor/g)).toHaveLength(3);
     expect(out).toMatch(/\nHOST +ANSWER\nweb2 +1 package updated\nweb3 +1 package updated, with problems\n$/);
@@ -197,7 +197,7 @@ describe("a change of several hosts", () => {
       { context: "web2", exit_code: 0, answer: { packages_updated: 1 } },
       { context: "web3", exit_code: 1 },
     ]);
-    expect(json.err).toContain("web1: updates.apply op_1 failed: no room\n");
+    expect(json.err).toContain("web1: updates.apply op_1 failed: no space\n");
   });
 
   it("says that the result is unknown where a host does not answer in time", async () => {
@@ -206,7 +206,7 @@ describe("a change of several hosts", () => {
     slow.answers = { "POST /updates/apply?dry_run=true": plan("update the editor") };
     name({ quick, slow });
     const line =
-      "it was begun, and how it ended is not known: no answer within 2 s (steward --context slow operations shows what runs and has run)";
+      "it was started, and how it ended is not known: no answer within 2 s (steward --context slow operations shows what runs and has run)";
     const change = (...more: readonly string[]) => {
       const { time, end } = createLimits();
       // Each host has a limit for its plan, then one for the change.
@@ -261,7 +261,7 @@ describe("a change of several hosts", () => {
     const { code, out, err } = await steward(["updates", "apply", "--all", "--yes"], { interrupt: ctrlC.signal });
     expect({ code, err }).toEqual({
       code: 130,
-      err: "steward: ended by Ctrl-C: it was begun at slow, and how it ended is not known (steward --context slow operations shows what runs and has run)\n",
+      err: "steward: ended by Ctrl-C: it was started at slow, and how it ended is not known (steward --context slow operations shows what runs and has run)\n",
     });
     expect(out).toMatch(/done +1 package updated\n$/);
   });
@@ -317,7 +317,7 @@ describe("a command line for several hosts", () => {
     const [m1, m2] = [await startHost(), await startHost()];
     const texts = { version: "1", type: "command", author: "", description: "", path: "/p" };
     const plugin = { name: "greet", ...texts, enabled: true, permissions: [], needs_confirmation: false, fault: null };
-    const ran = { exit_code: 3, stdout: "hello\nworld\n", stderr: "no room\n", duration_ms: 5, truncated: false };
+    const ran = { exit_code: 3, stdout: "hello\nworld\n", stderr: "no space\n", duration_ms: 5, truncated: false };
     for (const host of [m1, m2])
       host.answers = {
         "GET /plugins": { body: { plugins: [plugin] } },
@@ -328,7 +328,7 @@ describe("a command line for several hosts", () => {
     const { code, out, err } = await steward(["--context", "m1,m2", "--yes", "greet", "serve", "--help", "-f"]);
     expect({ code, err }).toEqual({
       code: 1,
-      err: ["m1", "m2"].map((each) => `${each}: no room\n${each}: it ended with exit code 3\n`).join(""),
+      err: ["m1", "m2"].map((each) => `${each}: no space\n${each}: it ended with exit code 3\n`).join(""),
     });
     expect(out).toMatch(/m1:\n {2}hello\n {2}world\nm2:\n {2}hello\n {2}world\n$/);
     m2.answers = { "GET /plugins": { body: { plugins: [] } } };
@@ -350,23 +350,23 @@ describe("commands for a person to paste", () => {
     const web1 = await startHost();
     web1.answers = updating(applied({}));
     name({ web1 });
-    const keyFile = join(folder, "it's a key");
+    const keyFile = join(directory, "it's a key");
     writeFileSync(keyFile, "secret-of-file");
     const argv = ["updates", "apply", "--yes", "--no-wait"];
     const hint = async (...more: readonly string[]): Promise<string> => {
       const { err } = await steward([...argv, ...more]);
-      return /steward: begun; to follow it: (.*)\n$/.exec(err)?.[1] ?? err;
+      return /steward: started; to follow it: (.*)\n$/.exec(err)?.[1] ?? err;
     };
     expect(await hint("--context", "web1")).toBe("steward --context web1 operations watch op_1");
     expect(await hint("--url", web1.url, "--key-file", keyFile)).toBe(
-      `steward --url ${web1.url} --key-file '${folder}/it'\\''s a key' operations watch op_1`,
+      `steward --url ${web1.url} --key-file '${directory}/it'\\''s a key' operations watch op_1`,
     );
     const environment = { STEWARD_URL: web1.url, STEWARD_API_KEY: "secret-of-environment" };
     expect((await steward(argv, { environment })).err).toBe(
-      "steward: begun; to follow it: steward operations watch op_1\n",
+      "steward: started; to follow it: steward operations watch op_1\n",
     );
     const several = await steward([...argv, "--context", "web1,"]);
-    expect(several.err).toBe("web1: begun; to follow it: steward --context web1 operations watch op_1\n");
+    expect(several.err).toBe("web1: started; to follow it: steward --context web1 operations watch op_1\n");
   });
 });
 
@@ -399,13 +399,13 @@ describe("files with secrets that every user can read", () => {
     const [web1, web2] = [await startHost(), await startHost()];
     for (const host of [web1, web2]) host.answers = keys;
     name({ web1, web2 });
-    const file = join(folder, "steward", "contexts.yaml");
-    const keyFile = join(folder, "web1.key");
+    const file = join(directory, "steward", "contexts.yaml");
+    const keyFile = join(directory, "web1.key");
     for (const path of [file, keyFile]) open(path);
-    chmodSync(join(folder, "web2.key"), 0o600);
-    // Nobody gets through the folder: what is in it is open to nobody.
+    chmodSync(join(directory, "web2.key"), 0o600);
+    // Nobody gets through the directory: what is in it is open to nobody.
     expect(warnings((await steward(["--context", "web1", "keys", "list", "--json"])).err)).toEqual([]);
-    for (const path of [folder, join(folder, "steward")]) chmodSync(path, 0o755);
+    for (const path of [directory, join(directory, "steward")]) chmodSync(path, 0o755);
     const expected = [file, keyFile].map(
       (path) => `steward: warning: every user of this host can read ${path} (chmod o= ${path})`,
     );
@@ -430,13 +430,13 @@ describe("files with secrets that every user can read", () => {
   it("are quoted for a shell in the warning", async () => {
     const host = await startHost();
     host.answers = keys;
-    chmodSync(folder, 0o755);
-    const keyFile = join(folder, "it's a key");
+    chmodSync(directory, 0o755);
+    const keyFile = join(directory, "it's a key");
     writeFileSync(keyFile, adminKey, { mode: 0o644 });
     chmodSync(keyFile, 0o644);
     const { err } = await steward(["--url", host.url, "--key-file", keyFile, "keys", "list"]);
     expect(warnings(err)).toEqual([
-      `steward: warning: every user of this host can read ${keyFile} (chmod o= '${folder}/it'\\''s a key')`,
+      `steward: warning: every user of this host can read ${keyFile} (chmod o= '${directory}/it'\\''s a key')`,
     ]);
   });
 });

@@ -18,7 +18,7 @@ describe("steward doctor", () => {
       out: expect.stringMatching(/\nAll healthy: 2 checks\n$/),
     });
     service.checks.vital.finds = "fail";
-    service.fixes.mend.planned = { steps: [{ action: "turn it off and on", run: () => Promise.resolve("turned") }] };
+    service.fixes.repair.planned = { steps: [{ action: "turn it off and on", run: () => Promise.resolve("turned") }] };
     await service.clock.advance(120_000);
     const ill = await steward("doctor");
     expect(ill).toMatchObject({ code: 1 });
@@ -41,10 +41,10 @@ describe("steward doctor", () => {
     expect(JSON.parse((await steward("doctor --json")).out)).toMatchObject({ by: "the service", results: [{}, {}] });
   });
 
-  const mending = (): string[] => {
+  const repairing = (): string[] => {
     const done: string[] = [];
     service.checks.vital.finds = "fail";
-    service.fixes.mend.planned = {
+    service.fixes.repair.planned = {
       steps: [
         {
           action: "turn it off and on",
@@ -60,22 +60,22 @@ describe("steward doctor", () => {
   };
 
   it("shows the plan of a fix, asks, carries it out, and runs the checks again", async () => {
-    const done = mending();
+    const done = repairing();
     const { code, out, err } = await steward("doctor --fix", { answers: ["y"], columns: 80 });
     expect(err).toBe("Do it? [y/N] ");
     expect(out).toMatch(
-      /vital: mend \(moderate\)\n {2}1\. turn it off and on\n {2}done: turn it off and on: done\nfixed: /,
+      /vital: repair \(moderate\)\n {2}1\. turn it off and on\n {2}done: turn it off and on: done\nfixed: /,
     );
     expect(out).toMatch(/\nAll healthy: 2 checks\n$/);
     expect({ code, done }).toEqual({ code: 0, done: ["turned"] });
   });
 
   it("shows the plans of all fixes in a dry run, and asks and changes nothing", async () => {
-    const done = mending();
+    const done = repairing();
     const { code, out, err } = await steward("doctor --fix --dry-run");
     expect({ code, err, done }).toEqual({ code: 1, err: "", done: [] });
     expect(out).toMatch(
-      /\nvital: mend \(moderate\)\n {2}1\. turn it off and on\n\nProblems found: 1 failed of 2 checks/,
+      /\nvital: repair \(moderate\)\n {2}1\. turn it off and on\n\nProblems found: 1 failed of 2 checks/,
     );
     expect(JSON.parse((await steward("doctor --fix --dry-run --json")).out)).toMatchObject({
       fixes: [{ check_id: "vital", plan: { dry_run: true, steps: ["turn it off and on"] }, result: null }],
@@ -85,7 +85,7 @@ describe("steward doctor", () => {
   });
 
   it("reports fixes as JSON with --yes", async () => {
-    const done = mending();
+    const done = repairing();
     expect(await steward("doctor --fix --json", { answers: ["y"] })).toMatchObject(refusal("add --yes"));
     expect(done).toEqual([]);
     const { code, out, err } = await steward("doctor --fix --json --yes");
@@ -104,15 +104,15 @@ describe("steward doctor", () => {
   });
 
   it("leaves alone what its key may not fix, names the missing scope, and fixes the rest", async () => {
-    const done = mending();
+    const done = repairing();
     const allowed = withScopes("health:read", "health:fix");
-    service.fixes.mend.alsoNeeds = ["updates:apply"];
+    service.fixes.repair.alsoNeeds = ["updates:apply"];
     const { code, out, err } = await steward("doctor --fix --yes", allowed);
     expect([code, err, done]).toEqual([1, "", []]);
-    expect(out).toMatch(/\nvital\nleft alone: cannot fix vital by mend: this key lacks the scope updates:apply\n/);
+    expect(out).toMatch(/\nvital\nleft alone: cannot fix vital by repair: this key lacks the scope updates:apply\n/);
     const asked = await steward("doctor --fix --yes --json", allowed);
     expect(JSON.parse(asked.out)).toMatchObject({ fixes: [{ check_id: "vital", plan: null, result: null }] });
-    service.fixes.mend.alsoNeeds = [];
+    service.fixes.repair.alsoNeeds = [];
     expect(await steward("doctor --fix --yes", allowed)).toMatchObject({ code: 0 });
     expect(done).toEqual(["turned"]);
   });
@@ -128,11 +128,11 @@ describe("steward doctor", () => {
     ]);
   });
 
-  it("says at Ctrl-C that a fix goes on, and how to see the result", async () => {
-    const done = mending();
+  it("says at Ctrl-C that a fix continues, and how to see the result", async () => {
+    const done = repairing();
     const ctrlC = new AbortController();
     const hold = Promise.withResolvers<void>();
-    service.fixes.mend.planned = {
+    service.fixes.repair.planned = {
       steps: [
         {
           action: "turn it off and on",
@@ -148,7 +148,7 @@ describe("steward doctor", () => {
     };
     expect(await steward("doctor --fix --yes", { interrupt: ctrlC.signal })).toMatchObject({
       code: 130,
-      err: "steward: the fix goes on; to see the result: steward doctor --check vital\n",
+      err: "steward: the fix continues; to see the result: steward doctor --check vital\n",
     });
     hold.resolve();
     await expect.poll(() => done).toEqual(["turned"]);
@@ -156,12 +156,12 @@ describe("steward doctor", () => {
   });
 
   it("fixes nothing without a yes, or without a terminal to ask", async () => {
-    const done = mending();
+    const done = repairing();
     expect(await steward("doctor --fix", { answers: ["n"] })).toMatchObject({
       code: 1,
       out: expect.not.stringContaining("turn it off"),
       // The question and its plan are not in a file that standard output may be.
-      err: "\nvital: mend (moderate)\n  1. turn it off and on\nDo it? [y/N] steward: nothing was done\n",
+      err: "\nvital: repair (moderate)\n  1. turn it off and on\nDo it? [y/N] steward: nothing was done\n",
     });
     expect(await steward("doctor --fix")).toMatchObject({
       ...refusal("there is nobody at a terminal (--yes does it without asking)"),
@@ -202,13 +202,13 @@ describe("steward doctor", () => {
   });
 
   it("makes `steward api` exit with 1 for a fix that failed", async () => {
-    mending();
-    service.fixes.mend.planned = {
+    repairing();
+    service.fixes.repair.planned = {
       steps: [{ action: "turn it off and on", run: () => Promise.reject(new Error("it is stuck")) }],
     };
     const failed = await steward("api fix-check vital --yes");
     expect([failed.code, JSON.parse(failed.out)]).toEqual([1, expect.objectContaining({ success: false })]);
-    mending();
+    repairing();
     const done = await steward("api fix-check vital --yes");
     expect([done.code, JSON.parse(done.out)]).toEqual([0, expect.objectContaining({ success: true })]);
   });

@@ -260,14 +260,14 @@ describe("steward packages install, remove and purge", () => {
 });
 
 describe("steward operations cancel", () => {
-  const begun = (id: string): void => {
+  const started = (id: string): void => {
     const at = { createdAt: service.clock.now(), keyId: null, idempotencyKey: null };
     service.operationStore.create({ id, kind: "snapshots.create", input: { description: "" }, ...at });
   };
 
-  // One that is looked at twice is begun, since nobody works on it.
+  // One that is inspected twice is started, since nobody works on it.
   it("asks, and cancels an operation that has changed nothing yet", async () => {
-    for (const id of ["planned", "asked", "unasked", "waits"]) begun(id);
+    for (const id of ["planned", "asked", "unasked", "waits"]) started(id);
     const planned = await steward("operations cancel planned --dry-run");
     expect(planned.out).toMatch(/^ {2}1\. cancel snapshots\.create planned/);
     expect(await steward("operations cancel asked", { answers: ["n"], columns: 80 })).toMatchObject({

@@ -7,24 +7,24 @@ import { startTestService, type TestService } from "./harness.ts";
 import { useSteward } from "./steward.ts";
 
 let service: TestService;
-let folder: string;
+let directory: string;
 const { steward: run } = useSteward(async () => {
   service = await startTestService();
-  folder = mkdtempSync(join(tmpdir(), "steward-export-"));
+  directory = mkdtempSync(join(tmpdir(), "steward-export-"));
   for (const message of ["one", "two", "three"]) service.journal.write({ message, unit: `${message}.service` });
   // All of them long ago.
   await service.clock.advance(24 * 3_600_000);
   return service;
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 const steward = (...argv: readonly string[]) => run(["logs", ...argv]);
 const messagesIn = (file: string): readonly string[] =>
   [...readFileSync(file, "utf8").matchAll(/(?:^MESSAGE=|"MESSAGE":")(\w+)/gm)].map(([, message = ""]) => message);
 
 describe("steward logs --export", () => {
-  it("writes all matching entries into a new private file, and prints the cursor to go on", async () => {
-    const file = join(folder, "all");
+  it("writes all matching entries into a new private file, and prints the cursor to continue", async () => {
+    const file = join(directory, "all");
     const run = await steward("--export", file);
     expect([run.code, run.out]).toEqual([0, ""]);
     expect(messagesIn(file)).toEqual(["one", "two", "three"]);
@@ -32,30 +32,30 @@ describe("steward logs --export", () => {
     const [, cursor = ""] = /^-- cursor: (\S+) --$/m.exec(run.err) ?? [];
     expect(run.err).toContain(`-- 3 entries, ${statSync(file).size} bytes in ${file} --\n`);
     service.journal.write({ message: "four", time: service.clock.now() * 1000 - 1 });
-    const more = join(folder, "more");
+    const more = join(directory, "more");
     expect((await steward("--export", more, "--after-cursor", cursor)).code).toBe(0);
     expect(messagesIn(more)).toEqual(["four"]);
   });
 
   it("takes filters, and JSON", async () => {
-    const file = join(folder, "some");
+    const file = join(directory, "some");
     expect((await steward("--export", file, "-o", "json", "-g", "t")).code).toBe(0);
     expect(messagesIn(file)).toEqual(["two", "three"]);
     expect(JSON.parse(readFileSync(file, "utf8").split("\n")[0] ?? "")).toMatchObject({ MESSAGE: "two" });
   });
 
   it("does not overwrite a file, and refuses options that do not go with it", async () => {
-    const file = join(folder, "mine");
+    const file = join(directory, "mine");
     writeFileSync(file, "mine");
     expect(await steward("--export", file)).toMatchObject({ code: 2, err: expect.stringContaining("EEXIST") });
     expect(readFileSync(file, "utf8")).toBe("mine");
-    const other = join(folder, "other");
+    const other = join(directory, "other");
     for (const argv of [["-o", "cat"], ["-f"], ["-r"], ["-n", "5"], ["--histogram"]])
       expect([argv, (await steward("--export", other, ...argv)).code]).toEqual([argv, 2]);
     expect(() => statSync(other)).toThrow("ENOENT");
   });
 
-  it("goes on where it was cut, with every entry once", async () => {
+  it("continues where it was cut, with every entry once", async () => {
     const { export: whole } = service.journal;
     let cuts = 0;
     const nextPart = async (query: ExportQuery, signal: AbortSignal) => {
@@ -66,7 +66,7 @@ describe("steward logs --export", () => {
       return whole(query, signal);
     };
     Object.assign(service.journal, { export: nextPart });
-    const file = join(folder, "cut");
+    const file = join(directory, "cut");
     const run = await steward("--export", file);
     expect([run.code, messagesIn(file), cuts]).toEqual([0, ["one", "two", "three"], 2]);
     expect(run.err).toMatch(/^steward: the export was cut: .*; going on\n/);

@@ -84,7 +84,7 @@ describe("steward status", () => {
 
   it("does not report a missing language model where none is configured", async () => {
     expect((await steward("status")).out).toMatch(/^components {2}healthy; llm not configured$/m);
-    // Who may not see connectors is told what /health says.
+    // A caller who may not see connectors gets what /health says.
     expect((await steward("status", withScopes("health:read"))).out).toMatch(/^components {2}unhealthy: llm$/m);
   });
 
@@ -379,7 +379,7 @@ describe("steward logs", () => {
     };
     Object.assign(service.journal, {
       async query(...given: Parameters<typeof query>) {
-        // What it asks once the stream has told it of something.
+        // What it asks once the stream has reported something.
         if (given[0].isFromOldest) {
           failures += 1;
           if (failures <= 2) throw new Error("the disk did not answer");

@@ -3,7 +3,7 @@ import type { PluginConfirmation, PluginReport } from "#cli/index.ts";
 import { complaint, printed, refusal, runInProcess } from "./cli-run.ts";
 
 interface Surroundings {
-  readonly report?: (folder: string) => Promise<PluginReport>;
+  readonly report?: (directory: string) => Promise<PluginReport>;
   /** What a person types when asked; undefined: nobody is there. */
   readonly answer?: string;
   /** Root's list; undefined: this is not root. */
@@ -49,9 +49,9 @@ describe("steward plugins validate", () => {
   });
 
   it("ends with 2 when the directory cannot be read", async () => {
-    const missing = () => Promise.reject(new Error("cannot read /x: no such folder"));
+    const missing = () => Promise.reject(new Error("cannot read /x: no such directory"));
     expect(await steward(["plugins", "validate", "/x"], { report: missing })).toEqual(
-      complaint("steward: cannot read /x: no such folder\n"),
+      complaint("steward: cannot read /x: no such directory\n"),
     );
   });
 });
@@ -73,7 +73,7 @@ describe("steward plugins confirm", () => {
       find: (name) =>
         name === "certs"
           ? Promise.resolve({ ...found, ...rest })
-          : Promise.reject(new Error(`cannot confirm ${name}: no plugin folder has such a plugin`)),
+          : Promise.reject(new Error(`cannot confirm ${name}: no plugin directory has such a plugin`)),
       confirm: ({ digest }) => void confirmed.push(digest),
       revoke: (name) => (name === "certs" ? [found.path] : []),
     };
@@ -84,7 +84,7 @@ describe("steward plugins confirm", () => {
     const { confirmation, confirmed } = listOf();
     const no = await steward(["plugins", "confirm", "certs"], { confirmation, answer: "n" });
     expect([no.code, confirmed]).toEqual([1, []]);
-    // Standard output is no terminal, so that whoever is asked sees it on the other.
+    // Standard output is not a terminal, so that anyone who is asked sees it on the other.
     expect(no.err).toMatch(
       /certs 1\.0\.0 in \/etc\/steward\/plugins\/certs\n {2}digest (ab){32}\n.*runs as root, changes \/srv/,
     );
@@ -119,7 +119,7 @@ describe("steward plugins confirm", () => {
     expect(list.out).toMatch(/certs +1\.0\.0 +2026-01-0\d \S+ +\/etc\/steward\/plugins\/certs +abababababab/);
     expect(await steward(["plugins", "confirm", "certs", "--revoke"], { confirmation })).toMatchObject({
       code: 0,
-      out: "certs: /etc/steward/plugins/certs may not run as root any more\n",
+      out: "certs: /etc/steward/plugins/certs may no longer run as root\n",
     });
     expect(await steward(["plugins", "confirm", "other", "--revoke"], { confirmation })).toMatchObject({ code: 1 });
     expect(await steward(["plugins", "confirm", "--revoke"], { confirmation })).toMatchObject({ code: 2 });

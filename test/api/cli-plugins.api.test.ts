@@ -50,21 +50,21 @@ const server = createServer((request, response) => {
   });
 });
 let url: string;
-let folder: string;
+let directory: string;
 let keyFile: string;
 
 beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   url = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
-  folder = mkdtempSync(join(tmpdir(), "steward-cli-plugins-"));
-  keyFile = join(folder, "other.key");
+  directory = mkdtempSync(join(tmpdir(), "steward-cli-plugins-"));
+  keyFile = join(directory, "other.key");
   writeFileSync(keyFile, "other");
 });
 afterAll(() => {
   server.closeAllConnections();
   server.close();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 beforeEach(() => {
   asked = [];
@@ -171,7 +171,7 @@ describe("steward plugins enable and disable", () => {
     expect(await steward(["plugins", "enable", "certs"])).toEqual({
       code: 2,
       out: "  1. enable certs 1.0.0\n",
-      err: "steward: cannot ask whether to go on: there is nobody at a terminal (--yes does it without asking)\n",
+      err: "steward: cannot ask whether to continue: there is nobody at a terminal (--yes does it without asking)\n",
     });
     expect(await steward(["plugins", "enable", "certs"], { answer: "n" })).toEqual({
       code: 1,
@@ -317,7 +317,7 @@ describe("steward <plugin>", () => {
 
   it("is listed, enabled, run and disabled on a service", async () => {
     const plugins = createTestPlugins();
-    plugins.folders.put("upper", { description: "Makes letters big" });
+    plugins.directories.put("upper", { description: "Makes letters big" });
     plugins.sandbox.behave("upper", ({ args, stdin = "" }) => {
       return { exitCode: args.length, stdout: stdin.toUpperCase(), stderr: args.join(" "), isTruncated: false };
     });

@@ -8,17 +8,17 @@ import { startTestService, type TestService } from "./harness.ts";
 import { useSteward } from "./steward.ts";
 
 let service: TestService;
-let folder: string;
+let directory: string;
 let file: string;
 let settings: string;
 const { steward: run } = useSteward(async () => {
   service = await startTestService();
-  folder = mkdtempSync(join(tmpdir(), "steward-report-"));
-  file = join(folder, "report.json");
-  settings = join(folder, "config.yaml");
+  directory = mkdtempSync(join(tmpdir(), "steward-report-"));
+  file = join(directory, "report.json");
+  settings = join(directory, "config.yaml");
   return service;
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 const redacted = (text: string): Promise<string> => Promise.resolve(redact(text).text);
 const checkConfig = (path: string | undefined) =>

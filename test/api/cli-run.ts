@@ -26,7 +26,7 @@ export interface CliSetting {
   readonly now?: () => number;
   /** How it waits; pauses are skipped unless given. */
   readonly time?: Partial<CliTime>;
-  /** Told of what is printed as it is. */
+  /** Called with what is printed, unchanged. */
   readonly onText?: (text: string) => void;
 }
 
@@ -96,10 +96,10 @@ export async function runInProcess(argv: readonly string[], setting: CliSetting 
 /** A run that has printed this and nothing else. */
 export const printed = (out: string): CliRun => ({ code: 0, out, err: "" });
 
-/** A run that could not do what it was told, with just this message. */
+/** A run that could not do what it was asked, with just this message. */
 export const complaint = (err: string): CliRun => ({ code: 2, out: "", err });
 
-/** A run that could not do what it was told, with this in its message. */
+/** A run that could not do what it was asked, with this in its message. */
 export const refusal = (text: string | RegExp): object => ({
   ...{ code: 2, out: "" },
   err: typeof text === "string" ? expect.stringContaining(text) : expect.stringMatching(text),

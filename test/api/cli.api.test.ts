@@ -8,21 +8,21 @@ import { startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;
 let url: string;
-let folder: string;
+let directory: string;
 /** An address where nothing listens. */
 let deadUrl: string;
 beforeAll(async () => {
   service = await startTestService();
   url = await service.app.listen({ host: "127.0.0.1", port: 0 });
-  folder = mkdtempSync(join(tmpdir(), "steward-cli-"));
+  directory = mkdtempSync(join(tmpdir(), "steward-cli-"));
   const gone = await startTestService();
   deadUrl = await gone.app.listen({ host: "127.0.0.1", port: 0 });
   await gone.app.close();
-  writeFileSync(join(folder, "admin.key"), `${service.admin}\n`);
+  writeFileSync(join(directory, "admin.key"), `${service.admin}\n`);
 });
 afterAll(async () => {
   await service.app.close();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 const local = (): CliSetting["local"] => ({
@@ -33,7 +33,7 @@ const local = (): CliSetting["local"] => ({
       faults: file === "bad" ? [{ text: "bad:1:1: colour: unknown setting" }] : [],
       warnings: ["careful"],
     }),
-  localService: () => Promise.resolve({ url, adminKeyFile: join(folder, "admin.key"), readAdminKey }),
+  localService: () => Promise.resolve({ url, adminKeyFile: join(directory, "admin.key"), readAdminKey }),
 });
 
 const steward = (argv: readonly string[], environment: Record<string, string> = {}, commands = local()) =>
@@ -77,7 +77,7 @@ describe("steward keys", () => {
     });
     expect(await steward(["keys", "revoke", id])).toMatchObject({
       code: 2,
-      err: "steward: cannot ask whether to go on: there is nobody at a terminal (--yes does it without asking)\n",
+      err: "steward: cannot ask whether to continue: there is nobody at a terminal (--yes does it without asking)\n",
     });
     expect(await steward(["keys", "revoke", id, "--yes"])).toEqual(printed(`${id} (laptop): key revoked\n`));
     expect((await steward(["keys", "list"])).out).toMatch(/laptop\s+revoked/);
@@ -103,14 +103,14 @@ describe("steward keys", () => {
 
 describe("the service and the key of a command line", () => {
   it("are taken from options before environment before the local admin key", async () => {
-    const keyFile = join(folder, "limited.key");
+    const keyFile = join(directory, "limited.key");
     writeFileSync(keyFile, service.key([]));
     expect((await steward(["keys", "list"])).code).toBe(0);
     expect((await steward(["keys", "list", "--key-file", keyFile])).err).toContain("FORBIDDEN");
     expect((await steward(["--key-file", keyFile, "keys", "list"])).err).toContain("FORBIDDEN");
     expect((await steward(["keys", "list"], { STEWARD_API_KEY: "wrong" })).err).toContain("UNAUTHORIZED");
     expect(
-      (await steward(["keys", "list", "--key-file", join(folder, "admin.key")], { STEWARD_API_KEY: "wrong" })).code,
+      (await steward(["keys", "list", "--key-file", join(directory, "admin.key")], { STEWARD_API_KEY: "wrong" })).code,
     ).toBe(0);
     const keyed = { STEWARD_API_KEY: service.admin };
     expect((await steward(["keys", "list"], { ...keyed, STEWARD_URL: deadUrl })).err).toMatch(

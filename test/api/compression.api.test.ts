@@ -146,7 +146,7 @@ const rows = Object.entries<Operation>(operations);
 /** Names of members that hold a secret. */
 const secretLike = /secret|password|passphrase|private|credential|^key$|_key$|^token$|_token$|^code$|ticket|cookie/i;
 
-/** Members with any text; a choice of words is no secret. */
+/** Members with any text; a choice of words is not a secret. */
 function textMembers(schema: unknown): readonly string[] {
   if (Array.isArray(schema)) return schema.flatMap(textMembers);
   if (typeof schema !== "object" || schema === null) return [];

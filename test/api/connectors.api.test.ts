@@ -340,7 +340,7 @@ describe("POST /connectors/chat", () => {
   it("estimates token counts that the provider does not report", async () => {
     local = createFakeChatProvider({ reply: { usage: { inputTokens: null, outputTokens: 7 } } });
     await start();
-    // Four for each message, and one for each four bytes begun.
+    // Four for each message, and one for each four bytes started.
     expect((await chat()).json).toMatchObject({ usage: { input_tokens: 13, output_tokens: 7, estimated: true } });
   });
 
@@ -350,7 +350,7 @@ describe("POST /connectors/chat", () => {
   ])("refuses %s before faults of the query", async (_, body, field, issue) => {
     await start();
     const reply = await post("/chat?dry_run=perhaps", body);
-    // The query is wrong too: what the body lacks is told first.
+    // The query is wrong too: what the body lacks is reported first.
     expect(reply.status).toBe(400);
     expect(reply.json).toMatchObject({ error: { details: { field, ...(issue !== undefined && { issue }) } } });
     expect(local.calls).toEqual([]);

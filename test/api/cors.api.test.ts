@@ -32,7 +32,7 @@ const preflight = (path: string, method: string, from = origin) =>
 const corsHeaders = (headers: object): readonly string[] =>
   Object.keys(headers).filter((name) => name.startsWith("access-control-"));
 
-/** A page may read these without being told (Fetch, "CORS-safelisted response-header name"), or has no use for them. */
+/** A page may read these without being listed (Fetch, "CORS-safelisted response-header name"), or has no use for them. */
 const unexposed = new Set([
   ...["cache-control", "content-language", "content-length", "content-type", "expires", "last-modified", "pragma"],
   ...["connection", "keep-alive", "date", "transfer-encoding", "content-encoding", "allow"],
@@ -62,7 +62,7 @@ describe("a page of an origin in the settings", () => {
     expect(headers["access-control-allow-methods"]?.split(", ")).toContain(operation.method);
     const allowed = headers["access-control-allow-headers"]?.split(", ") ?? [];
     expect(allowed).toEqual(expect.arrayContaining(["Authorization", "X-API-Key", "Content-Type"]));
-    // Clients begin what goes on with a key for repetitions, also where it is not a POST.
+    // Clients begin what continues with a key for repetitions, also where it is not a POST.
     if (operation.method === "POST" || operation.outlives) expect(allowed).toContain("Idempotency-Key");
     if (operation.effect !== "read") expect(allowed).toContain("X-Window-Override");
     if (operation.outlives) expect(allowed).toContain("Prefer");

@@ -88,7 +88,7 @@ async function previewed(body: DiagnosisInput, key = service.admin): Promise<Dia
   return { ...preview, prompt: preview.messages.map(({ content }) => content).join("\n") };
 }
 /** What the model was given of its calls. */
-const told = (): string =>
+const reported = (): string =>
   provider.calls.flatMap(({ exchanges = [] }) => exchanges.flatMap(({ answers }) => answers)).join("\n");
 const write = (message: string, unit = "shop.service"): string =>
   journal.write({ unit, identifier: "shop", priority: 3, time: service.clock.now() * 1000, message });
@@ -188,7 +188,7 @@ describe("a diagnosis", () => {
     });
     const { messages } = explained.json as DiagnosisPreview;
     const ofCheck = await previewed({ check: "plain" });
-    // The call that asked for one of them is no change of the host.
+    // The call that asked for one of them is not a change of the host.
     expect(ofCheck.messages[1]).toEqual(messages[1]);
     const ofQuestion = await previewed({ question: "Why is the shop down, and nginx?" });
     expect(ofQuestion.prompt).toMatch(/plain fail since .*1 unit failed/);
@@ -211,13 +211,13 @@ describe("a diagnosis", () => {
       errorWith("FORBIDDEN", { required_scope: "connectors:chat:far" }),
     );
     expect(await diagnose({ question: "Why?" }, service.key(["health:read"]))).toMatchObject({ status: 403 });
-    // What it may not see is not told to exist.
+    // What it may not see is not shown to exist.
     expect((await diagnose({ unit: "none" }, narrow)).status).toBe(200);
     expect((await diagnose({ question: "Why?" }, "hello")).status).toBe(401);
     expect(provider.calls.length).toBe(1);
   });
 
-  it("is previewed to the letter, and told by a dry run, which send nothing", async () => {
+  it("is previewed to the letter, and reported by a dry run, which send nothing", async () => {
     write("password=hunter2secret");
     const { messages, tools, redactions, bytes } = await previewed({ unit: "shop" });
     expect(redactions).toBe(1);
@@ -297,7 +297,7 @@ describe("the calls of a diagnosis", () => {
       ["getService", 403, "FORBIDDEN"],
     ]);
     expect([proposals, units.actions]).toEqual([[], []]);
-    expect(told()).not.toContain("of another");
+    expect(reported()).not.toContain("of another");
     const tried = service.audit.entries.filter(({ target }) => target["via"] === "diagnosis");
     expect(tried).toMatchObject([
       { operation: "listServices", outcome: "refused", target: { client: "fake-1 by local" } },
@@ -371,8 +371,8 @@ describe("the calls of a diagnosis", () => {
     ]);
     expect(proposals[0]?.plan).not.toHaveProperty("plan_token");
     expect(units.actions).toEqual([]);
-    expect(told()).toContain("cron.service");
-    expect(told()).not.toMatch(/plan_token|plan_expires_at|plan_[A-Za-z0-9]{16}/);
+    expect(reported()).toContain("cron.service");
+    expect(reported()).not.toMatch(/plan_token|plan_expires_at|plan_[A-Za-z0-9]{16}/);
     const planned = service.audit.entries.filter(({ target }) => target["via"] === "diagnosis");
     expect(planned.map(({ operation, dry_run: isDry, target }) => [operation, isDry, target["stated_reason"]])).toEqual(
       [
@@ -602,14 +602,14 @@ describe("a diagnosis in pieces", () => {
       ...(signal && { signal }),
     });
 
-  it("tells each call when it begins and when it has ended, and then has all", async () => {
+  it("reports each call when it begins and when it has ended, and then has all", async () => {
     const url = await service.app.listen({ port: 0, host: "127.0.0.1" });
     script = [wants(["getService", { name: "shop.service" }]), says("It failed [C1].")];
     const events = eventsIn(await (await open(url, { unit: "shop" })).text());
-    const begun = { id: "C1", operation: "getService", arguments: { name: "shop.service" }, error_code: null };
+    const started = { id: "C1", operation: "getService", arguments: { name: "shop.service" }, error_code: null };
     expect(events).toMatchObject([
-      { event: "step", data: { ...begun, status: null, bytes: null, duration_ms: null } },
-      { event: "step", data: { ...begun, status: 200, bytes: expect.any(Number), duration_ms: expect.any(Number) } },
+      { event: "step", data: { ...started, status: null, bytes: null, duration_ms: null } },
+      { event: "step", data: { ...started, status: 200, bytes: expect.any(Number), duration_ms: expect.any(Number) } },
       { event: "done", data: { answer: "It failed [C1].", cited: ["C1"], calls: [{ id: "C1" }] } },
     ]);
   });

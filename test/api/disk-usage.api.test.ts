@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { fakeMeasured } from "../fakes/folder-sizes.ts";
+import { fakeMeasured } from "../fakes/directory-sizes.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
 import { useSteward } from "./steward.ts";
 
 let service: TestService;
 const { steward, url } = useSteward(async () => {
   service = await startTestService();
-  service.folderSizes.folders.set(
+  service.directorySizes.directories.set(
     "/srv",
     fakeMeasured("/srv", {
       ...{ bytes: 4_000_000, entries: 12, truncated: "time" },
       largest: [
-        { path: "/srv/a", isFolder: true, bytes: 3_000_000, entries: 9, isComplete: false },
-        { path: "/srv/x\u001b[2J\ny", isFolder: false, bytes: 1_000_000, entries: 0, isComplete: true },
+        { path: "/srv/a", isDirectory: true, bytes: 3_000_000, entries: 9, isComplete: false },
+        { path: "/srv/x\u001b[2J\ny", isDirectory: false, bytes: 1_000_000, entries: 0, isComplete: true },
       ],
       written: [{ path: "/srv/a/log", bytes: 4096, modifiedAt: 1_700_000_000_000 }],
       unreadable: { total: 2, paths: ["/srv/a/x", "/srv/a/y"] },
@@ -38,9 +38,9 @@ describe("disk usage", () => {
     expect((await read("", "system:read")).status).toBe(403);
   });
 
-  it("names folders that give no answer", async () => {
+  it("names directories that give no answer", async () => {
     const found = fakeMeasured("/srv", { unreadable: { total: 1, paths: ["/srv/slow"] }, silent: ["/srv/slow"] });
-    service.folderSizes.folders.set("/srv", found);
+    service.directorySizes.directories.set("/srv", found);
     expect((await read("", "disk-usage:read")).json).toMatchObject({
       unreadable: { total: 1 },
       not_shown: [{ what: "/srv/slow", reason: "it gives no answer" }],
@@ -58,9 +58,9 @@ describe("disk usage", () => {
     expect((await read(query, "disk-usage:read")).status).toBe(400);
   });
 
-  it("is no error in the log where its client goes away", async () => {
-    const { promise: begun, resolve: begins } = Promise.withResolvers<void>();
-    service.folderSizes.measure = async (_path, _options, signal) => {
+  it("is not an error in the log where its client goes away", async () => {
+    const { promise: started, resolve: begins } = Promise.withResolvers<void>();
+    service.directorySizes.measure = async (_path, _options, signal) => {
       begins();
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
       throw signal.reason;
@@ -68,7 +68,7 @@ describe("disk usage", () => {
     const leaving = new AbortController();
     const headers = { "X-API-Key": service.admin };
     const asked = fetch(`${url()}/api/v1/system/disk-usage?path=/srv`, { headers, signal: leaving.signal });
-    await begun;
+    await started;
     leaving.abort();
     await expect(asked).rejects.toThrow();
     await expect.poll(() => service.logLines().find(({ msg }) => msg === "request")).toMatchObject({ status: 503 });
@@ -81,7 +81,7 @@ describe("disk usage", () => {
     expect(out).toMatch(/^≥ 2\.9 MiB +75 % +█{15}░{5} +\/srv\/a\/$/m);
     expect(out).toMatch(/^977 KiB +25 % +█{5}░{15} +\/srv\/x/m);
     expect(out + err).not.toContain("\u001b");
-    expect(err).toMatch(/no time.*\n.*not read: 2 folders.*\n.*other file systems.*\/srv\/mnt/);
+    expect(err).toMatch(/no time.*\n.*not read: 2 directories.*\n.*other file systems.*\/srv\/mnt/);
     const json = await steward("du /srv --json");
     expect(JSON.parse(json.out)).toMatchObject({ bytes: 4_000_000 });
   });

@@ -86,7 +86,7 @@ export function watchFrames(socket: Socket, endpoint: string | undefined, seen: 
   const write = socket.write.bind(socket);
   socket.write = (...args: readonly unknown[]) => {
     const [chunk] = args;
-    // A copy: whoever writes may use the memory again.
+    // A copy: anyone who writes may use the memory again.
     if (chunk instanceof Uint8Array && sent.writable) sent.write(Buffer.from(chunk));
     return Reflect.apply(write, socket, args);
   };

@@ -53,7 +53,7 @@ export function createDocumentCheck(document: Json): (answer: LiveAnswer) => rea
     return resolved<Answer>(at(responses, String(status)));
   };
 
-  /** A path that does not exist is no operation, but is refused as operations refuse. */
+  /** A path that does not exist is not an operation, but is refused as operations refuse. */
   const errorOf = ({ body }: LiveAnswer): Answer | undefined => {
     const code = at(at(parsed(body.toString("utf8")), "error"), "code");
     return at(at(document["components"], "responses"), String(code)) as Answer | undefined;
@@ -119,7 +119,7 @@ export function createDocumentCheck(document: Json): (answer: LiveAnswer) => rea
   };
 }
 
-/** Calls `seen` with each answer as the client gets it, whoever wrote its headers, and `framed` with each frame of a stream. */
+/** Calls `seen` with each answer as the client gets it, no matter who wrote its headers, and `framed` with each frame of a stream. */
 export function watchAnswers(
   app: FastifyInstance,
   seen: (answer: LiveAnswer) => void,
@@ -219,8 +219,8 @@ export const onAnswer = (listener: (answer: LiveAnswer) => void): void => void l
 function notFoundFaults({ method, endpoint, status, headers, body }: LiveAnswer): readonly string[] {
   if (status !== 404 || method === "HEAD" || headers["content-encoding"] !== undefined) return [];
   const details = at(at(parsed(body.toString("utf8")), "error"), "details");
-  const isTold = isString(at(details, "field")) && isString(at(details, "issue"));
-  return isTold ? [] : [`${method} ${endpoint ?? "unknown path"}: 404: details say neither field nor issue`];
+  const isReported = isString(at(details, "field")) && isString(at(details, "issue"));
+  return isReported ? [] : [`${method} ${endpoint ?? "unknown path"}: 404: details say neither field nor issue`];
 }
 
 /** Compares every answer and frame of the service with the documents that it has of itself; {@link takeFaults} has what differs. */

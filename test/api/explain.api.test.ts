@@ -137,7 +137,7 @@ describe("an explanation", () => {
       ["pass", "fine still"],
       ["fail", "broken"],
       ["fail", "broken still"],
-      ["pass", "mended"],
+      ["pass", "repaired"],
     ] as const) {
       service.checks.plain.finds = status(at, message);
       await send(service, { path: "/api/v1/health/checks/plain", key: service.admin });
@@ -146,7 +146,7 @@ describe("an explanation", () => {
     const { prompt } = await previewed();
     const history = prompt.split("## Changes")[1]?.split("##")[0] ?? "";
     expect(history.match(/(?:pass|fail): .*/g)).toEqual(
-      expect.arrayContaining(["pass: fine", "fail: broken", "pass: mended"]),
+      expect.arrayContaining(["pass: fine", "fail: broken", "pass: repaired"]),
     );
     expect(history).not.toContain("still");
   });
@@ -227,9 +227,9 @@ describe("what is sent to explain a check", () => {
     expect(none.omitted).toEqual([
       "state of units: this key lacks the scope system:read",
       "host: this key lacks the scope system:read",
-      "units whose state changed lately: this key lacks the scope system:read",
-      "packages changed lately: this key lacks the scope packages:read",
-      "changes through this service lately: this key lacks the scope audit:read",
+      "units whose state changed recently: this key lacks the scope system:read",
+      "packages changed recently: this key lacks the scope packages:read",
+      "changes through this service recently: this key lacks the scope audit:read",
       "journal entries: this key lacks the scope logs:read",
     ]);
     expect(none.prompt).not.toMatch(/of the shop|of java|failed \(failed\)/);
@@ -259,7 +259,7 @@ describe("what is sent to explain a check", () => {
     const sectionOf = (title: string) => new RegExp(`## ${title}\\n([^#]*)`).exec(prompt)?.[1]?.trim();
     expect(sectionOf("Host")).toMatch(/^Debian .*, kernel .*\n\d+ processors, memory .* % used of .+iB$/);
     expect(sectionOf("Other checks that fail or warn")).toMatch(/^vital fail since 2026-/);
-    expect(sectionOf("Changes through this service lately")).toMatch(/Z restartService other by test$/);
+    expect(sectionOf("Changes through this service recently")).toMatch(/Z restartService other by test$/);
     expect(prompt).not.toContain("## Processes");
   });
 
@@ -306,7 +306,7 @@ describe("what is sent to explain a check", () => {
       "history of the check: it cannot be read (disk is full)",
       expect.stringMatching(/^state of units: it cannot be read \(.+\)$/),
       "figures of the check at earlier times: it cannot be read (disk is full)",
-      expect.stringMatching(/^units whose state changed lately: it cannot be read \(.+\)$/),
+      expect.stringMatching(/^units whose state changed recently: it cannot be read \(.+\)$/),
       expect.stringMatching(/^journal entries: they cannot be read \(.+\)$/),
     ]);
     expect((await explain()).status).toBe(200);

@@ -9,7 +9,7 @@ import type { ApprovalPolicy } from "#domain/access/approval-rules.ts";
 import type { WindowPlan } from "#domain/access/window-gate.ts";
 import type { Accounts, Logins } from "#domain/ports/accounts.ts";
 import type { ApprovalStore } from "#domain/ports/approvals.ts";
-import type { FolderSizes } from "#domain/ports/disk-usage.ts";
+import type { DirectorySizes } from "#domain/ports/disk-usage.ts";
 import type { BlockDevices, MountTable } from "#domain/ports/disks.ts";
 import type { HostSampler, RingStore } from "#domain/ports/host-samples.ts";
 import type { HostNames, TimeSettings } from "#domain/ports/host-settings.ts";
@@ -55,7 +55,7 @@ export interface ServiceFakes {
   readonly blockDevices: BlockDevices;
   readonly mountTable: MountTable;
   readonly raidArrays: RaidArrays;
-  readonly folderSizes: FolderSizes;
+  readonly directorySizes: DirectorySizes;
   readonly runbooks: Runbooks;
   readonly links: Links;
   readonly listeners: Listeners;
@@ -75,10 +75,10 @@ export interface ServiceFakes {
   readonly isSafeMode: boolean;
   readonly alerts: PartAdapters["alerts"]["alerts"];
   readonly channels: PartAdapters["alerts"]["channels"];
-  /** Checks that people are told of. */
+  /** Checks that people are notified of. */
   readonly notifyFrom?: Readonly<Record<string, NotifyLevel>>;
   readonly digest?: PartAdapters["alerts"]["digest"];
-  /** Events that people are told of, all by default. */
+  /** Events that people are notified of, all by default. */
   readonly reported?: readonly NotificationEvent[];
   readonly usage: { readonly cpu: number };
   readonly traces: PartAdapters["traces"]["store"];
@@ -156,7 +156,7 @@ const adaptersOf = (fakes: ServiceFakes): PartAdapters => ({
   },
   resources: {
     disks: { devices: fakes.blockDevices, mounts: fakes.mountTable, arrays: fakes.raidArrays },
-    sizes: fakes.folderSizes,
+    sizes: fakes.directorySizes,
     network: {
       links: fakes.links,
       listeners: fakes.listeners,
@@ -219,13 +219,13 @@ export async function createFakeService(fakes: ServiceFakes) {
     replaceApprovals: approvals.rules.replace,
     drain: health.drain,
     replaceConnectors: connectors.replace,
-    replacePluginFolders: plugins.replace,
+    replacePluginDirectories: plugins.replace,
     async start(): Promise<void> {
       await lifecycle.start();
       void lifecycle.ready();
     },
     cut(): void {
-      plugins.tellLeft();
+      plugins.logRunning();
       http.cut();
     },
   };

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { roles } from "#contract/scopes.ts";
 import type { FixPlan } from "#domain/health/fix.ts";
-import { plainManifest } from "../fakes/plugin-folders.ts";
+import { plainManifest } from "../fakes/plugin-directories.ts";
 import { errorWith, messageOf, send, startTestService, type TestReply, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -16,15 +16,15 @@ const fix = (id: string, rest: { query?: string; body?: unknown; key?: string } 
   return send(service, { method: "POST", path: `/api/v1/health/checks/${id}/fix${query}`, key, body });
 };
 
-/** Steps that note that they were done; `mends` is done by the last one. */
-function planOf(done: string[], actions: readonly string[], mends?: () => void): FixPlan {
+/** Steps that note that they were done; `repairs` is done by the last one. */
+function planOf(done: string[], actions: readonly string[], repairs?: () => void): FixPlan {
   return {
     steps: actions.map((action, at) => ({
       action,
       run() {
         done.push(action);
         if (action.startsWith("break")) return Promise.reject(new Error("the disk is on fire"));
-        if (at === actions.length - 1) mends?.();
+        if (at === actions.length - 1) repairs?.();
         return Promise.resolve(`${action}: done`);
       },
     })),
@@ -36,21 +36,21 @@ describe("POST /health/checks/{check_id}/fix", () => {
     const { vital } = service.checks;
     const done: string[] = [];
     vital.finds = "fail";
-    service.fixes.mend.planned = planOf(done, ["stop it", "start it"], () => {
+    service.fixes.repair.planned = planOf(done, ["stop it", "start it"], () => {
       vital.finds = "pass";
     });
     const reply = await fix("vital");
     expect(reply.status).toBe(200);
     expect(reply.json).toEqual({
       success: true,
-      fix_id: "mend",
-      message: "mend is done: vital is pass",
+      fix_id: "repair",
+      message: "repair is done: vital is pass",
       risk: "moderate",
       steps: [
         { action: "stop it", status: "done", message: "stop it: done", duration_ms: 0 },
         { action: "start it", status: "done", message: "start it: done", duration_ms: 0 },
       ],
-      check: expect.objectContaining({ check_id: "vital", status: "pass", fixable: false, fix_id: "mend" }),
+      check: expect.objectContaining({ check_id: "vital", status: "pass", fixable: false, fix_id: "repair" }),
     });
     expect(done).toEqual(["stop it", "start it"]);
   });
@@ -58,7 +58,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
   it("shows its plan on a dry run, and changes nothing", async () => {
     const done: string[] = [];
     service.checks.vital.finds = "fail";
-    service.fixes.mend.planned = {
+    service.fixes.repair.planned = {
       ...planOf(done, ["stop it", "start it"]),
       units: ["it.service"],
       packages: ["it"],
@@ -78,7 +78,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
         requires_reboot: false,
         plan_token: expect.any(String),
         plan_expires_at: expect.any(String),
-        fix_id: "mend",
+        fix_id: "repair",
         risk: "moderate",
       },
     ]);
@@ -87,15 +87,15 @@ describe("POST /health/checks/{check_id}/fix", () => {
 
   it("changes nothing where the check passes or is skipped", async () => {
     const done: string[] = [];
-    service.fixes.mend.planned = planOf(done, ["stop it"]);
+    service.fixes.repair.planned = planOf(done, ["stop it"]);
     for (const status of ["pass", "skip"] as const) {
       service.checks.vital.finds = status;
       const message = `nothing to fix: vital is ${status}`;
       expect((await fix("vital")).json).toMatchObject({ success: true, message, steps: [], check: { status } });
       const { json } = await fix("vital", { query: "?dry_run=true" });
-      expect(json).toMatchObject({ dry_run: true, steps: [], fix_id: "mend", reason: message });
+      expect(json).toMatchObject({ dry_run: true, steps: [], fix_id: "repair", reason: message });
     }
-    // Also where the check says that no fix mends what it skips.
+    // Also where the check says that no fix repairs what it skips.
     service.checks.vital.finds = () =>
       Promise.resolve({ status: "skip", message: "nobody can tell", details: {}, fixId: null });
     expect(await fix("vital")).toMatchObject({ status: 200, json: { success: true, steps: [] } });
@@ -105,10 +105,10 @@ describe("POST /health/checks/{check_id}/fix", () => {
   it("ends at a step that fails, and skips the rest", async () => {
     const done: string[] = [];
     service.checks.vital.finds = "fail";
-    service.fixes.mend.planned = planOf(done, ["stop it", "break it", "start it"]);
+    service.fixes.repair.planned = planOf(done, ["stop it", "break it", "start it"]);
     expect((await fix("vital")).json).toMatchObject({
       success: false,
-      message: "mend could not break it: the disk is on fire",
+      message: "repair could not break it: the disk is on fire",
       steps: [
         { action: "stop it", status: "done" },
         { action: "break it", status: "failed", message: "the disk is on fire" },
@@ -122,23 +122,23 @@ describe("POST /health/checks/{check_id}/fix", () => {
   it("is a success when its steps succeeded, and says what is still wrong", async () => {
     const { vital } = service.checks;
     vital.finds = "fail";
-    service.fixes.mend.planned = planOf([], ["stop it"]);
+    service.fixes.repair.planned = planOf([], ["stop it"]);
     expect((await fix("vital")).json).toMatchObject({
       success: true,
-      message: "mend is done (stop it: done); it is not enough: vital is fail",
+      message: "repair is done (stop it: done); it is not enough: vital is fail",
       check: { status: "fail", fixable: true },
     });
-    service.fixes.mend.planned = planOf([], ["stop it"], () => {
+    service.fixes.repair.planned = planOf([], ["stop it"], () => {
       vital.finds = "warn";
     });
     expect((await fix("vital")).json).toMatchObject({
       success: true,
-      message: "mend is done (stop it: done); it is better, but not healthy: vital is warn",
+      message: "repair is done (stop it: done); it is better, but not healthy: vital is warn",
     });
     const many = ["one", "two", "three", "four", "five"];
-    service.fixes.mend.planned = planOf([], many);
+    service.fixes.repair.planned = planOf([], many);
     expect((await fix("vital")).json).toMatchObject({
-      message: "mend is done (one: done; two: done; three: done; and 2 more steps); it is not enough: vital is warn",
+      message: "repair is done (one: done; two: done; three: done; and 2 more steps); it is not enough: vital is warn",
     });
   });
 
@@ -146,19 +146,19 @@ describe("POST /health/checks/{check_id}/fix", () => {
     const { vital } = service.checks;
     const found = async () => (await send(service, { path: "/api/v1/health/checks/vital", key: service.admin })).json;
     vital.finds = "fail";
-    service.fixes.mend.planned = { steps: [], reason: "all of it is in use" };
-    expect(await found()).toMatchObject({ status: "fail", fixable: false, fix_id: "mend" });
+    service.fixes.repair.planned = { steps: [], reason: "all of it is in use" };
+    expect(await found()).toMatchObject({ status: "fail", fixable: false, fix_id: "repair" });
     // It may be asked for all the same, and says why it did nothing.
     expect((await fix("vital")).json).toMatchObject({
       success: false,
-      message: "mend did nothing: all of it is in use",
+      message: "repair did nothing: all of it is in use",
     });
     vital.finds = "warn";
-    service.fixes.mend.planned = planOf([], ["mend it"]);
-    expect(await found()).toMatchObject({ status: "warn", fixable: true, fix_id: "mend" });
+    service.fixes.repair.planned = planOf([], ["repair it"]);
+    expect(await found()).toMatchObject({ status: "warn", fixable: true, fix_id: "repair" });
     // The last of what it could do.
-    service.fixes.mend.planned = planOf([], ["mend it"], () => {
-      service.fixes.mend.planned = { steps: [] };
+    service.fixes.repair.planned = planOf([], ["repair it"], () => {
+      service.fixes.repair.planned = { steps: [] };
     });
     expect((await fix("vital")).json).toMatchObject({ success: true, check: { status: "warn", fixable: false } });
   });
@@ -167,12 +167,12 @@ describe("POST /health/checks/{check_id}/fix", () => {
     const { vital } = service.checks;
     vital.finds = "fail";
     service.fixes.rebuild.planned = planOf([], ["rebuild it"]);
-    service.fixes.mend.planned = planOf([], ["mend it"], () => {
+    service.fixes.repair.planned = planOf([], ["repair it"], () => {
       vital.finds = () => Promise.resolve({ status: "fail", message: "also worn out", details: {}, fixId: "rebuild" });
     });
     expect((await fix("vital")).json).toMatchObject({
       success: true,
-      message: "mend is done; another problem remains: also worn out",
+      message: "repair is done; another problem remains: also worn out",
       check: { status: "fail", fixable: true, fix_id: "rebuild" },
     });
   });
@@ -199,21 +199,21 @@ describe("POST /health/checks/{check_id}/fix", () => {
   it("says that its result is unknown where the service stops during the check", async () => {
     const { vital } = service.checks;
     const gate = Promise.withResolvers<string>();
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     vital.finds = "fail";
     const run = (): Promise<string> => {
-      begun.resolve();
+      started.resolve();
       return gate.promise;
     };
-    service.fixes.mend.planned = { steps: [{ action: "wait", run }] };
+    service.fixes.repair.planned = { steps: [{ action: "wait", run }] };
     const reply = fix("vital");
-    await begun.promise;
+    await started.promise;
     const closed = service.app.close();
     vital.finds = () => new Promise(() => undefined);
     gate.resolve("over");
     expect((await reply).json).toMatchObject({
       success: false,
-      message: "mend completed all its steps; it is unknown whether it helped: the service is stopping",
+      message: "repair completed all its steps; it is unknown whether it helped: the service is stopping",
       check: { message: "vital is fail" },
     });
     await closed;
@@ -221,8 +221,8 @@ describe("POST /health/checks/{check_id}/fix", () => {
 
   it("reports why it could not be planned", async () => {
     service.checks.vital.finds = "fail";
-    service.fixes.mend.planned = () => Promise.reject(new Error("nobody answers"));
-    expect((await fix("vital")).json).toMatchObject({ success: false, message: "mend did nothing: nobody answers" });
+    service.fixes.repair.planned = () => Promise.reject(new Error("nobody answers"));
+    expect((await fix("vital")).json).toMatchObject({ success: false, message: "repair did nothing: nobody answers" });
     expect(await fix("vital", { query: "?dry_run=true" })).toMatchObject({
       status: 200,
       json: { dry_run: true, steps: [], reason: "nobody answers" },
@@ -259,7 +259,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
     const { vital } = service.checks;
     const gate = Promise.withResolvers<string>();
     vital.finds = "fail";
-    service.fixes.mend.planned = { steps: [{ action: "wait", run: () => gate.promise }] };
+    service.fixes.repair.planned = { steps: [{ action: "wait", run: () => gate.promise }] };
     const first = fix("vital");
     await expect.poll(async () => (await fix("vital")).status).toBe(409);
     expect((await fix("vital")).json).toMatchObject(errorWith("CONFLICT", { operation_id: "operation-1" }));
@@ -270,23 +270,23 @@ describe("POST /health/checks/{check_id}/fix", () => {
     gate.resolve("over");
     expect((await first).json).toMatchObject({ success: true });
     vital.finds = "fail";
-    service.fixes.mend.planned = planOf([], ["stop it"]);
+    service.fixes.repair.planned = planOf([], ["stop it"]);
     expect((await fix("vital")).status).toBe(200);
   });
 
   it("reports the steps at the time limit, and does not begin the next", async () => {
     const { vital } = service.checks;
     vital.finds = "fail";
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     const untilAborted = (signal: AbortSignal): Promise<string> =>
       new Promise((_, reject) => {
-        begun.resolve();
+        started.resolve();
         signal.addEventListener("abort", () => reject(signal.reason as Error));
       });
-    const next = { action: "go on", run: () => Promise.resolve("went on") };
-    service.fixes.mend.planned = { steps: [{ action: "wait", run: untilAborted }, next] };
+    const next = { action: "continue", run: () => Promise.resolve("continued") };
+    service.fixes.repair.planned = { steps: [{ action: "wait", run: untilAborted }, next] };
     const reply = fix("vital");
-    await begun.promise;
+    await started.promise;
     await service.clock.advance(10 * 60_000);
     expect((await reply).json).toMatchObject({
       success: false,
@@ -308,9 +308,9 @@ describe("POST /health/checks/{check_id}/fix", () => {
       other = send(service, { path: "/api/v1/health/checks/vital", key: service.admin });
       await expect.poll(() => vital.runs()).toBe(runs + 1);
       vital.finds = "pass";
-      return "mended";
+      return "repaired";
     };
-    service.fixes.mend.planned = { steps: [{ action: "mend it", run: step }] };
+    service.fixes.repair.planned = { steps: [{ action: "repair it", run: step }] };
     const reply = fix("vital");
     await expect.poll(() => other !== undefined).toBe(true);
     old.resolve();
@@ -325,7 +325,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
     const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
     const gate = Promise.withResolvers<string>();
     vital.finds = "fail";
-    service.fixes.mend.planned = { steps: [{ action: "wait", run: () => gate.promise }] };
+    service.fixes.repair.planned = { steps: [{ action: "wait", run: () => gate.promise }] };
     const reply = fetch(`${url}/api/v1/health/checks/vital/fix`, {
       method: "POST",
       headers: { "X-API-Key": service.admin },
@@ -343,9 +343,9 @@ describe("POST /health/checks/{check_id}/fix", () => {
       return Promise.reject(new Error("no luck"));
     };
     vital.finds = "fail";
-    service.fixes.mend.planned = { steps: [{ action: "begin it", run: begin }] };
+    service.fixes.repair.planned = { steps: [{ action: "begin it", run: begin }] };
     await fix("vital");
-    const target = { check_id: "vital", fix_id: "mend" };
+    const target = { check_id: "vital", fix_id: "repair" };
     expect(service.audit.entries).toMatchObject([
       { operation: "fixCheck", target, operation_id: "operation-of-updates", status: 200, outcome: "failed" },
     ]);
@@ -357,37 +357,35 @@ describe("POST /health/checks/{check_id}/fix", () => {
     const plan = planOf([], ["stop it"], () => {
       vital.finds = "pass";
     });
-    service.fixes.mend.planned = { ...plan, reason: "notes.txt stays" };
+    service.fixes.repair.planned = { ...plan, reason: "notes.txt stays" };
     expect((await fix("vital", { query: "?dry_run=true" })).json).toMatchObject({
       steps: ["stop it"],
       reason: "notes.txt stays",
     });
-    expect((await fix("vital")).json).toMatchObject({ message: "mend is done: vital is pass; notes.txt stays" });
+    expect((await fix("vital")).json).toMatchObject({ message: "repair is done: vital is pass; notes.txt stays" });
   });
 
   it("is audited, logged and counted", async () => {
     const { vital } = service.checks;
     vital.finds = "fail";
-    service.fixes.mend.planned = planOf([], ["break it"]);
+    service.fixes.repair.planned = planOf([], ["break it"]);
     await fix("vital");
-    service.fixes.mend.planned = planOf([], ["mend it"], () => {
+    service.fixes.repair.planned = planOf([], ["repair it"], () => {
       vital.finds = "pass";
     });
     await fix("vital");
     expect(service.audit.entries).toMatchObject([
-      { operation: "fixCheck", target: { check_id: "vital", fix_id: "mend" }, status: 200 },
-      { operation: "fixCheck", target: { check_id: "vital", fix_id: "mend" }, status: 200 },
+      { operation: "fixCheck", target: { check_id: "vital", fix_id: "repair" }, status: 200 },
+      { operation: "fixCheck", target: { check_id: "vital", fix_id: "repair" }, status: 200 },
     ]);
-    const logged = service
-      .logLines()
-      .filter(({ msg }) => String(msg).startsWith("check ") && String(msg).includes("fixed"));
+    const logged = service.logLines().filter(({ msg }) => ["cannot fix a check", "check fixed"].includes(String(msg)));
     expect(logged).toMatchObject([
-      { level: "warn", msg: "check not fixed", check: "vital", fix: "mend", operation_id: "operation-1" },
-      { level: "info", msg: "check fixed", check: "vital", fix: "mend", operation_id: "operation-2" },
+      { level: "warn", msg: "cannot fix a check", check: "vital", fix: "repair", operation_id: "operation-1" },
+      { level: "info", msg: "check fixed", check: "vital", fix: "repair", operation_id: "operation-2" },
     ]);
     const { text } = await send(service, { path: "/metrics", key: service.admin });
-    expect(text).toContain('svc_check_fixes_total{fix="mend",result="success"} 1');
-    expect(text).toContain('svc_check_fixes_total{fix="mend",result="failure"} 1');
+    expect(text).toContain('svc_check_fixes_total{fix="repair",result="success"} 1');
+    expect(text).toContain('svc_check_fixes_total{fix="repair",result="failure"} 1');
   });
 });
 
@@ -396,7 +394,7 @@ describe("the scopes of a fix", () => {
   beforeEach(() => {
     done.length = 0;
     service.checks.vital.finds = "fail";
-    service.fixes.mend.planned = planOf(done, ["do it"]);
+    service.fixes.repair.planned = planOf(done, ["do it"]);
   });
   const missing = (required: string) => ({
     status: 403,
@@ -413,7 +411,7 @@ describe("the scopes of a fix", () => {
   const hookFor = async (): Promise<readonly unknown[]> => {
     const { plugins, admin } = service;
     const role = { type: "hook", events: ["pre_fix"], onFailure: "allow" } as const;
-    plugins.folders.put("watcher", { ...plainManifest("watcher"), role });
+    plugins.directories.put("watcher", { ...plainManifest("watcher"), role });
     await send(service, { method: "POST", path: "/api/v1/plugins/watcher/enable", key: admin });
     return plugins.sandbox.calls;
   };
@@ -421,7 +419,7 @@ describe("the scopes of a fix", () => {
   it.each(["updates:apply", "services:restart", "updates:read"] as const)(
     "of a fix that needs %s are that and health:fix, before anything is run",
     async (scope) => {
-      service.fixes.mend.alsoNeeds = [scope];
+      service.fixes.repair.alsoNeeds = [scope];
       service.fixes.rebuild.alsoNeeds = [scope];
       const asked = await hookFor();
       const runs = service.checks.vital.runs();
@@ -429,7 +427,7 @@ describe("the scopes of a fix", () => {
         expect(await bothWays(scopes)).toMatchObject(missing(scope));
       }
       expect(messageOf(await bothWays(["health:fix", `${scope}@db-*`]))).toBe(
-        `cannot fix vital by mend: this key lacks the scope ${scope} on this host: it has ${scope}@db-*`,
+        `cannot fix vital by repair: this key lacks the scope ${scope} on this host: it has ${scope}@db-*`,
       );
       expect([done, asked, service.checks.vital.runs()]).toEqual([[], [], runs]);
       expect(await bothWays(["health:fix:vital", scope])).toMatchObject({ status: 200 });
@@ -449,17 +447,17 @@ describe("the scopes of a fix", () => {
       Promise.resolve({ status, message: "", details: {}, ...(status === "fail" && { fixId: "rebuild" }) });
     service.checks.vital.finds = found("fail");
     expect(await bothWays(["health:fix"])).toMatchObject(missing("updates:apply"));
-    service.fixes.mend.alsoNeeds = ["updates:apply"];
+    service.fixes.repair.alsoNeeds = ["updates:apply"];
     service.fixes.rebuild.alsoNeeds = [];
     service.checks.vital.finds = found("pass");
     expect(await bothWays(["health:fix"])).toMatchObject(missing("updates:apply"));
   });
 
   it("on units have to cover every unit of the plan", async () => {
-    service.fixes.mend.alsoNeeds = ["services:restart"];
+    service.fixes.repair.alsoNeeds = ["services:restart"];
     const asked = await hookFor();
     const plan = (units?: readonly string[]): void => {
-      service.fixes.mend.planned = { ...planOf(done, ["restart"]), ...(units !== undefined && { units }) };
+      service.fixes.repair.planned = { ...planOf(done, ["restart"]), ...(units !== undefined && { units }) };
     };
     const narrowed = ["health:fix", "services:restart:a.service", "services:restart:app-*"];
     plan(["a.service", "app-1.service", "b.service"]);
@@ -473,13 +471,13 @@ describe("the scopes of a fix", () => {
     plan(["a.service", "app-1.service"]);
     expect(await bothWays(narrowed)).toMatchObject({ status: 200 });
     expect(done).toEqual(["restart"]);
-    service.fixes.mend.planned = { steps: [], reason: "no unit is in the failed state any more" };
+    service.fixes.repair.planned = { steps: [], reason: "no unit is in the failed state any more" };
     expect(await bothWays(narrowed)).toMatchObject({ status: 200 });
   });
 
   it("leave no lock behind when they refuse a fix", async () => {
-    service.fixes.mend.alsoNeeds = ["services:restart"];
-    service.fixes.mend.planned = { ...planOf(done, ["restart"]), units: ["b.service"] };
+    service.fixes.repair.alsoNeeds = ["services:restart"];
+    service.fixes.repair.planned = { ...planOf(done, ["restart"]), units: ["b.service"] };
     const key = service.key(["health:fix", "services:restart:a.service"]);
     expect((await fix("vital", { key })).status).toBe(403);
     expect((await fix("vital")).status).toBe(200);

@@ -24,9 +24,9 @@ import { createFakeBlockDevices } from "../fakes/block-devices.ts";
 import { createFakeCheckHistory, type FakeCheckHistory } from "../fakes/check-history.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakeConfigFiles } from "../fakes/config-files.ts";
+import { createFakeDirectorySizes, fakeMeasured } from "../fakes/directory-sizes.ts";
 import { createFakeEnabledPlugins, type FakeEnabledPlugins } from "../fakes/enabled-plugins.ts";
 import { createFakeFileSystems } from "../fakes/file-systems.ts";
-import { createFakeFolderSizes, fakeMeasured } from "../fakes/folder-sizes.ts";
 import { createFakeGrep, type FakeGrep } from "../fakes/grep.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
 import { createFakeHostNames } from "../fakes/host-names.ts";
@@ -41,7 +41,7 @@ import { createFakeNameServers } from "../fakes/name-servers.ts";
 import { createFakeNotifier } from "../fakes/notifier.ts";
 import { createFakeOperationStore } from "../fakes/operation-store.ts";
 import { createFakePackageManager, fakePackage } from "../fakes/package-manager.ts";
-import { createFakePluginFolders, type FakePluginFolders } from "../fakes/plugin-folders.ts";
+import { createFakePluginDirectories, type FakePluginDirectories } from "../fakes/plugin-directories.ts";
 import { createFakePluginSandbox, type FakePluginSandbox } from "../fakes/plugin-sandbox.ts";
 import { createFakeProbe } from "../fakes/probe.ts";
 import { createFakeProcesses, type FakeProcesses, fakeProcess } from "../fakes/processes.ts";
@@ -63,14 +63,14 @@ import { fakeCondition } from "./conditions.ts";
 import { holdToDocument } from "./documented.ts";
 import { createFakeService, type ServiceFakes } from "./fake-service.ts";
 
-/** A check that finds what it is told to. */
+/** A check that finds what it is asked to. */
 export interface TestCheck extends Check {
   /** What it finds from now on; a function is run each time. */
   finds: CheckStatus | (() => Promise<Outcome>);
   readonly runs: () => number;
 }
 
-/** A fix that does what it is told to. */
+/** A fix that does what it is asked to. */
 export interface TestFix extends Fix {
   alsoNeeds: Fix["alsoNeeds"];
   /** What it would do from now on. */
@@ -118,7 +118,7 @@ export type TestService = Awaited<ReturnType<typeof startTestService>>;
 
 /** The plugins of a host, to be changed by a test. */
 export interface TestPlugins {
-  readonly folders: FakePluginFolders;
+  readonly directories: FakePluginDirectories;
   readonly sandbox: FakePluginSandbox;
   readonly enabled: FakeEnabledPlugins;
   /** Root's own list; undefined: the service is root. */
@@ -126,7 +126,7 @@ export interface TestPlugins {
 }
 
 export const createTestPlugins = (): TestPlugins => ({
-  folders: createFakePluginFolders(),
+  directories: createFakePluginDirectories(),
   sandbox: createFakePluginSandbox(),
   enabled: createFakeEnabledPlugins(),
 });
@@ -176,8 +176,14 @@ export async function startTestService(
   const journal = overrides.journal ?? createFakeJournal();
   const grep = overrides.grep ?? createFakeGrep();
   const audit = createFakeAuditLog();
-  const checks = { plain: createTestCheck("plain"), vital: createTestCheck("vital", "critical", ["mend", "rebuild"]) };
-  const fixes = { mend: createTestFix("mend"), rebuild: createTestFix("rebuild", { risk: "risky", kind: "packages" }) };
+  const checks = {
+    plain: createTestCheck("plain"),
+    vital: createTestCheck("vital", "critical", ["repair", "rebuild"]),
+  };
+  const fixes = {
+    repair: createTestFix("repair"),
+    rebuild: createTestFix("rebuild", { risk: "risky", kind: "packages" }),
+  };
   const packageManager = createFakePackageManager(installed.map(([name, version]) => fakePackage(name, version)));
   const snapshots = createSnapshotsOf(packageManager, clock);
   const operationStore = createFakeOperationStore();
@@ -193,7 +199,7 @@ export async function startTestService(
   const blockDevices = createFakeBlockDevices();
   const mountTable = createFakeMountTable();
   const runbooks = createFakeRunbooks();
-  const folderSizes = createFakeFolderSizes([fakeMeasured("/srv")]);
+  const directorySizes = createFakeDirectorySizes([fakeMeasured("/srv")]);
   const links = createFakeLinks();
   const listeners = createFakeListeners();
   const processes =
@@ -218,7 +224,7 @@ export async function startTestService(
   const taskLauncher: TaskLauncher = {
     isAlive: launcher.isAlive,
     async launch(id) {
-      // So that who starts it has begun to wait; one that cannot be started is noticed by and by.
+      // So that who starts it has started to wait; one that cannot be started is noticed by and by.
       setImmediate(() => void clock.advance(1_000));
       await launcher.launch(id);
       const self = launcher.begin();
@@ -250,7 +256,7 @@ export async function startTestService(
     audit,
     probes: { cli: probes.cli.probe, ops: probes.ops.probe, security: probes.security.probe },
     checks: [checks.plain, checks.vital],
-    fixes: [fixes.mend, fixes.rebuild],
+    fixes: [fixes.repair, fixes.rebuild],
     checkPlan: { checks: {} },
     operationStore,
     taskLauncher,
@@ -261,7 +267,7 @@ export async function startTestService(
     blockDevices,
     mountTable,
     raidArrays: createFakeRaidArrays(),
-    folderSizes,
+    directorySizes,
     runbooks,
     links,
     listeners,
@@ -320,7 +326,7 @@ export async function startTestService(
     probes,
     /** `plain` of severity medium and `vital` of severity critical, unless others were given. */
     checks,
-    /** Both for `vital`: `mend`, which it takes unless it says otherwise, and the risky `rebuild`. */
+    /** Both for `vital`: `repair`, which it takes unless it says otherwise, and the risky `rebuild`. */
     fixes,
     /** Has `editor`, `library` and `server` installed; what the repository offers is for a test to say. */
     packageManager,
@@ -342,7 +348,7 @@ export async function startTestService(
     processes,
     blockDevices,
     mountTable,
-    folderSizes,
+    directorySizes,
     runbooks,
     links,
     listeners,
@@ -407,8 +413,8 @@ export async function send({ app }: Pick<TestService, "app">, request: TestReque
 
 /** What a page of the service sends of a new session of a key. */
 export function sessionOf({ service: { sessions } }: Pick<TestService, "service">, key: string, isElevated = false) {
-  const begun = sessions.begin(key.slice(4, 12), null);
-  const { cookie, secret } = isElevated ? sessions.elevate(begun.session) : begun;
+  const started = sessions.begin(key.slice(4, 12), null);
+  const { cookie, secret } = isElevated ? sessions.elevate(started.session) : started;
   return { origin: "http://localhost", cookie: `steward=${cookie}`, "x-steward-session": secret };
 }
 

@@ -10,7 +10,7 @@ import { mutations } from "./mutations.ts";
 
 const isMutation = (name: OperationName): boolean => mutations.some(([mutation]) => mutation === name);
 
-/** What the adapters throw of it, and what callers are to be told. */
+/** What the adapters throw of it, and what callers are to get. */
 const failures = {
   "a full disk": {
     error: () =>

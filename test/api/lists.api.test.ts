@@ -76,7 +76,7 @@ describe.each(paged)("the list %s", (name, operation) => {
   });
 });
 
-it("the list of processes goes on after a process that has ended, whose pid is used again", async () => {
+it("the list of processes continues after a process that has ended, whose pid is used again", async () => {
   const processes = createFakeProcesses([1, 2, 3, 4].map((pid) => fakeProcess(pid)));
   const host = await startTestService({ processes });
   const page = async (query: string) => {

@@ -127,8 +127,8 @@ describe("GET /system/logs/templates", () => {
     const at = (micros: number): string => new Date(micros / 1000).toISOString();
     const now = service.clock.now() * 1000;
     service.journal.write({ message: "nginx is up", unit: "nginx.service", identifier: "nginx", time: now - minute });
-    const moment = at(now - 30 * minute);
-    const answer = await get<LogTemplates>(`templates?compare=${moment}`);
+    const timestamp = at(now - 30 * minute);
+    const answer = await get<LogTemplates>(`templates?compare=${timestamp}`);
     expect(answer.compared_at).toBe("2025-12-31T23:30:00.000000Z");
     expect(answer.templates.map(({ text, status, before, count }) => [text, status, before, count])).toEqual([
       ["nginx fails", "new", 0, 1],
@@ -137,7 +137,7 @@ describe("GET /system/logs/templates", () => {
       ["long ago", "gone", 1, 0],
       ["nginx is up", "same", 1, 1],
     ]);
-    expect((await get<LogTemplates>(`templates?compare=${moment}&status=gone`)).templates).toMatchObject([
+    expect((await get<LogTemplates>(`templates?compare=${timestamp}&status=gone`)).templates).toMatchObject([
       { text: "long ago", first: "2025-12-31T22:00:00.000000Z", last: "2025-12-31T22:00:00.000000Z" },
     ]);
     const boot = await get<LogTemplates>("templates?compare=boot&status=new");

@@ -104,7 +104,7 @@ describe("GET /system/logs/export", () => {
     expect(await messages("&since=1970-01-01T00:00:00Z&until=2030-01-01T00:00:00Z")).toHaveLength(6);
   });
 
-  it("goes on after an entry", async () => {
+  it("continues after an entry", async () => {
     expect(await messages(`&cursor=${cursorOf(2)}`)).toEqual(["app one", "app two"]);
     expect(await messages(`&cursor=${cursorOf(4)}`)).toEqual([]);
     const none = await get(`?format=text&cursor=${cursorOf(4)}`);
@@ -167,7 +167,7 @@ describe("GET /system/logs/export", () => {
   });
 });
 
-describe("an export that cannot go on", () => {
+describe("an export that cannot continue", () => {
   it("is an ordinary error before its first part", async () => {
     service.journal.available = false;
     const reply = await get();
@@ -183,8 +183,8 @@ describe("an export that cannot go on", () => {
     const { bytes, isComplete } = await bodyOf(reply);
     expect([reply.statusCode, isComplete]).toEqual([200, false]);
     if (coding === "identity") expect(bytes.length).toBeLessThanOrEqual(3 * part.length);
-    await turnsUntil(() => service.logLines().some(({ msg }) => msg === "answer broken off"));
-    const line = service.logLines().find(({ msg }) => msg === "answer broken off");
+    await turnsUntil(() => service.logLines().some(({ msg }) => msg === "answer aborted"));
+    const line = service.logLines().find(({ msg }) => msg === "answer aborted");
     expect(line).toMatchObject({ level: "warn", reason: "cannot read the journal: a file was removed" });
   });
 
@@ -204,17 +204,17 @@ describe("an export that cannot go on", () => {
 
   it("ends when its key is revoked", async () => {
     const key = service.key(["logs:read"]);
-    let hasBegun = false;
+    let hasStarted = false;
     const revoked = Promise.withResolvers<void>();
     exportOfParts(Buffer.from("part\n"), async (at) => {
       if (at === 2) {
-        hasBegun = true;
+        hasStarted = true;
         await revoked.promise;
       }
       return at < 5;
     });
     const [, reply] = await open("", { "X-API-Key": key });
-    await turnsUntil(() => hasBegun);
+    await turnsUntil(() => hasStarted);
     const gone = await send(service, {
       method: "DELETE",
       path: `/api/v1/auth/keys/${key.slice(4, 12)}`,

@@ -5,8 +5,8 @@ import { openStream, type StreamConnection } from "../process/support/ws-client.
 import { startTestService, type TestService } from "./harness.ts";
 
 const base = "/api/v1/system/logs";
-const folder = "/var/log/journal/0123/";
-const ofDefault = { path: `${folder}a.journal`, name: "a.journal", namespace: "", reason: "it is damaged: ü" };
+const directory = "/var/log/journal/0123/";
+const ofDefault = { path: `${directory}a.journal`, name: "a.journal", namespace: "", reason: "it is damaged: ü" };
 const ofTenant = {
   path: "/var/log/journal/0123.tenant/b.journal",
   name: "b.journal",
@@ -64,10 +64,13 @@ describe("files of the journal that cannot be read", () => {
   });
 
   it("are the first of many, and how many more there are", async () => {
-    service.journal.unread = Array.from({ length: 40 }, (_, at) => ({ ...ofDefault, path: `${folder}${at}.journal` }));
+    service.journal.unread = Array.from({ length: 40 }, (_, at) => ({
+      ...ofDefault,
+      path: `${directory}${at}.journal`,
+    }));
     const unread = (await unreadIn(base)) as { file: string }[];
     expect(unread.map(({ file }) => file)).toEqual([
-      ...Array.from({ length: 15 }, (_, at) => `${folder}${at}.journal`),
+      ...Array.from({ length: 15 }, (_, at) => `${directory}${at}.journal`),
       "25 more",
     ]);
   });
@@ -81,7 +84,7 @@ describe("files of the journal that cannot be read", () => {
     expect((await get(`${base}/export`)).headers).not.toHaveProperty(unreadHeader.toLowerCase());
   });
 
-  it("cut an export that has begun without naming them, so that its end is not that of a complete one", async () => {
+  it("cut an export that has started without naming them, so that its end is not that of a complete one", async () => {
     let asked = 0;
     const next = { cursor, written: cursor, boot: undefined, files: [] };
     const exportParts = (unread: readonly (typeof ofDefault)[]) => (): Promise<ExportPart> => {
@@ -104,7 +107,7 @@ describe("files of the journal that cannot be read", () => {
     await expect(ask().then((reply) => reply.text())).rejects.toThrow();
     expect(service.logLines()).toContainEqual(
       expect.objectContaining({
-        msg: "answer broken off",
+        msg: "answer aborted",
         reason: expect.stringContaining(`cannot read all entries of ${ofDefault.path}: it is damaged`) as string,
       }),
     );
@@ -131,7 +134,7 @@ describe("files of the journal that a stream cannot read", () => {
     error: { code: "UNAVAILABLE", details: { missing: "journal", unread: [{ file, reason }], retryable: false } },
   });
 
-  it("are named when it begins, each once, and the stream goes on", async () => {
+  it("are named when it begins, each once, and the stream continues", async () => {
     const { path, name, reason } = ofDefault;
     const live = await open({});
     const later = await open({});

@@ -175,7 +175,7 @@ describe("GET /system/logs", () => {
     expect(messages(await get(query))).toEqual(expected);
   });
 
-  it.each(["asc", "desc"])("goes on from its next_cursor to the end, %s", async (order) => {
+  it.each(["asc", "desc"])("continues from its next_cursor to the end, %s", async (order) => {
     let cursor = order === "asc" ? (cursors[0] ?? "") : (cursors[5] ?? "");
     const seen: string[] = [];
     for (let page = await get({ order, cursor, limit: 2 }); ; page = await get({ order, cursor, limit: 2 })) {

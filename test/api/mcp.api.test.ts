@@ -202,8 +202,8 @@ describe("the endpoint of MCP", () => {
     const service = await startTestService();
     const post = (text: string) =>
       send(service, { method: "POST", path: "/api/v1/mcp", key: service.admin, headers, text });
-    const told = await post('{"jsonrpc":"2.0","method":"notifications/initialized"}');
-    expect([told.status, told.text]).toEqual([202, ""]);
+    const reported = await post('{"jsonrpc":"2.0","method":"notifications/initialized"}');
+    expect([reported.status, reported.text]).toEqual([202, ""]);
     const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
     const given = `{"name":"getService","arguments":{"name":${deep}}}`;
     const { status, text } = await post(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":${given}}`);
@@ -213,7 +213,7 @@ describe("the endpoint of MCP", () => {
 
   it("lets a call take longer than a connection may be idle", async () => {
     const units = createFakeUnits([{ name: "cron.service" }]);
-    const { promise: begun, resolve: begins } = Promise.withResolvers<void>();
+    const { promise: started, resolve: begins } = Promise.withResolvers<void>();
     const { promise: over, resolve: end } = Promise.withResolvers<void>();
     const restart: typeof units.restart = async (name, signal) => {
       begins();
@@ -230,7 +230,7 @@ describe("the endpoint of MCP", () => {
       headers: { ...headers, "content-type": "application/json", "x-api-key": service.admin },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
     });
-    await begun;
+    await started;
     expect(sockets.map(({ timeout }) => timeout)).toEqual([0]);
     end();
     expect(await (await answer).text()).toContain("cron.service restarted");

@@ -63,13 +63,13 @@ async function takeSnapshot({ snapshots }: TestService): Promise<void> {
 }
 
 async function enablePlugin(service: TestService): Promise<void> {
-  if ((await service.plugins.folders.find()).length === 0) service.plugins.folders.put("tool");
+  if ((await service.plugins.directories.find()).length === 0) service.plugins.directories.put("tool");
   const request: TestRequest = { method: "POST", path: "/api/v1/plugins/tool/enable", key: service.admin };
   await send(service, request);
 }
 
-const mending = (action: string, digested: string): FixPlan => ({
-  steps: [{ action, run: () => Promise.resolve("mended") }],
+const repairing = (action: string, digested: string): FixPlan => ({
+  steps: [{ action, run: () => Promise.resolve("repaired") }],
   digested: [digested],
 });
 
@@ -112,13 +112,13 @@ const successes: Readonly<Record<MutationName, Success>> = {
     params: { check_id: "vital" },
     prepare({ checks, fixes }) {
       checks.vital.finds = "fail";
-      fixes.mend.planned = mending("mend it (5 bytes)", "mend it");
+      fixes.repair.planned = repairing("repair it (5 bytes)", "repair it");
     },
     resized: ({ fixes }) => {
-      fixes.mend.planned = mending("mend it (7 bytes)", "mend it");
+      fixes.repair.planned = repairing("repair it (7 bytes)", "repair it");
     },
     changed: ({ fixes }) => {
-      fixes.mend.planned = mending("mend it (5 bytes)", "mend the other one");
+      fixes.repair.planned = repairing("repair it (5 bytes)", "repair the other one");
     },
   },
   restartService: {
@@ -262,8 +262,8 @@ const successes: Readonly<Record<MutationName, Success>> = {
   },
   enablePlugin: {
     params: { name: "tool" },
-    prepare: ({ plugins }) => void plugins.folders.put("tool"),
-    changed: ({ plugins }) => plugins.folders.touch("tool"),
+    prepare: ({ plugins }) => void plugins.directories.put("tool"),
+    changed: ({ plugins }) => plugins.directories.touch("tool"),
   },
   disablePlugin: {
     params: { name: "tool" },
@@ -274,7 +274,7 @@ const successes: Readonly<Record<MutationName, Success>> = {
     params: { name: "tool" },
     prepare: enablePlugin,
     async changed(service) {
-      service.plugins.folders.put("tool", { command: ["/etc/steward/plugins/tool/other"] });
+      service.plugins.directories.put("tool", { command: ["/etc/steward/plugins/tool/other"] });
       await enablePlugin(service);
     },
   },

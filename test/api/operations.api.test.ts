@@ -58,7 +58,7 @@ describe("GET /operations/{id}?wait", () => {
 });
 
 describe("DELETE /operations/{id}", () => {
-  const begun = (kind: string, input: unknown, id = "begun"): string => {
+  const started = (kind: string, input: unknown, id = "begun"): string => {
     const at = { createdAt: service.clock.now(), keyId: null, idempotencyKey: null };
     service.operationStore.create({ id, kind, input, ...at });
     return id;
@@ -67,14 +67,14 @@ describe("DELETE /operations/{id}", () => {
     send(service, { method: "DELETE", path: `/api/v1/operations/${id}${query}`, key });
   const install = { request: { change: "install", names: ["viewer", "editor:amd64"], removesOnlyNamed: false } };
 
-  it("cancels an operation that has not begun, after a dry run, and is audited", async () => {
-    const planned = begun("snapshots.create", { description: "" }, "planned");
+  it("cancels an operation that has not started, after a dry run, and is audited", async () => {
+    const planned = started("snapshots.create", { description: "" }, "planned");
     expect((await cancel(planned, service.admin, "?dry_run=true")).json).toMatchObject({
       dry_run: true,
       steps: ["cancel snapshots.create planned, which has changed nothing yet"],
     });
     expect(service.operationStore.isCancelRequested(planned)).toBe(false);
-    const id = begun("snapshots.create", { description: "" });
+    const id = started("snapshots.create", { description: "" });
     expect((await cancel(id)).json).toMatchObject({
       ...{ id, status: "failed", cancellable: false },
       error: { code: "CONFLICT", details: { reason: "cancelled" } },
@@ -100,8 +100,8 @@ describe("DELETE /operations/{id}", () => {
     ["packages.change", install, "packages:install"],
     ["packages.change", { request: { ...install.request, change: "purge" } }, "packages:remove"],
   ])("of %s with %j takes the scope that began it", async (kind, input, scope) => {
-    // Looked at twice, it would have been begun.
-    const id = begun(kind, input, "refused");
+    // Looked at twice, it would have been started.
+    const id = started(kind, input, "refused");
     const others = ["updates:apply", "updates:rollback", "packages:install", "packages:remove"].filter(
       (each) => each !== scope,
     );
@@ -112,15 +112,15 @@ describe("DELETE /operations/{id}", () => {
     ]);
     expect((await cancel(id, service.key([scope]))).status).toBe(403);
     service.operationStore.remove(id);
-    expect((await cancel(begun(kind, input), service.key(["updates:read", scope]))).status).toBe(200);
+    expect((await cancel(started(kind, input), service.key(["updates:read", scope]))).status).toBe(200);
   });
 
   it("takes the scope for every package that it names", async () => {
-    const id = begun("packages.change", install, "refused");
+    const id = started("packages.change", install, "refused");
     const narrowed = (...names: readonly string[]) =>
       service.key(["updates:read", ...names.map((name) => `packages:install:${name}`)]);
     expect((await cancel(id, narrowed("viewer"))).status).toBe(403);
     service.operationStore.remove(id);
-    expect((await cancel(begun("packages.change", install), narrowed("viewer", "editor"))).status).toBe(200);
+    expect((await cancel(started("packages.change", install), narrowed("viewer", "editor"))).status).toBe(200);
   });
 });

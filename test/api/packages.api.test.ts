@@ -211,7 +211,7 @@ describe("POST /packages/remove and /packages/purge", () => {
       ["install", "ide"],
     ] as const)
       expect((await post(verb, { packages: [name] })).json).toMatchObject({ error: { code: "VALIDATION_ERROR" } });
-    expect(packageManager.begun).toEqual([]);
+    expect(packageManager.started).toEqual([]);
   });
 
   it("refuse dependent packages to a narrowed key", async () => {
@@ -295,7 +295,7 @@ describe("POST /packages/hold and /packages/unhold", () => {
     expect((await post("hold", { packages: ["editor"] })).json).toMatchObject({
       error: {
         code: "INTERNAL_ERROR",
-        message: expect.stringContaining("apt tells afterwards that they are not held"),
+        message: expect.stringContaining("apt says afterwards that they are not held"),
       },
     });
     Object.assign(packageManager, { holds });

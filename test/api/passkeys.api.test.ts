@@ -203,7 +203,7 @@ describe("signing in with a passkey", () => {
     expect(messageOf(reply)).toContain(why);
   });
 
-  it("takes an answer once, whoever comes first, and not after two minutes", async () => {
+  it("takes an answer once, no matter who comes first, and not after two minutes", async () => {
     const { authenticator } = await registerPasskey(service);
     const answer = authenticator.get(await challengeOf(service));
     const replies = await Promise.all([signIn(answer), signIn(answer), signIn(answer)]);
@@ -271,7 +271,7 @@ describe("signing in with a passkey", () => {
     expect((await signIn(unknown.passkey)).status).toBe(429);
   });
 
-  it("is not begun, and its answer not used up, where nothing can be stored", async () => {
+  it("is not started, and its answer not used up, where nothing can be stored", async () => {
     const { authenticator } = await registerPasskey(service);
     store.fault = Object.assign(new Error("full"), { code: "ENOSPC", path: "/var/lib/steward/sessions.db" });
     const failing = await signIn(authenticator.get(await challengeOf(service)));

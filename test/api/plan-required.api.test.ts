@@ -198,7 +198,7 @@ describe("repetitions in a session", () => {
     expect(service.operationStore.ids()).toHaveLength(1);
   });
 
-  it("find the operation that goes on without its request", async () => {
+  it("find the operation that continues without its request", async () => {
     const service = await start();
     const session = elevated(service);
     const request = await updates(service);
@@ -206,12 +206,12 @@ describe("repetitions in a session", () => {
     const refused = await send(service, withHeaders(request, session, keyed, async));
     expect([...reasonOf(refused), service.operationStore.ids()]).toEqual([409, "plan_required", []]);
     const call = withHeaders(request, session, keyed, async, tokenOf(planIn(refused)));
-    const begun = await send(service, call);
-    expect(begun.status).toBe(202);
+    const started = await send(service, call);
+    expect(started.status).toBe(202);
     const again = await send(service, call);
-    expect([again.status, again.headers["location"]]).toEqual([202, begun.headers["location"]]);
+    expect([again.status, again.headers["location"]]).toEqual([202, started.headers["location"]]);
     expect(service.operationStore.ids()).toHaveLength(1);
-    const anew = await send(service, withHeaders(request, session, async));
-    expect([...reasonOf(anew), service.operationStore.ids().length]).toEqual([409, "plan_required", 1]);
+    const restarted = await send(service, withHeaders(request, session, async));
+    expect([...reasonOf(restarted), service.operationStore.ids().length]).toEqual([409, "plan_required", 1]);
   });
 });

@@ -36,7 +36,7 @@ const differenceIn = ({ json }: TestReply): readonly string[] => {
   const { added = [], missing = [] } = details.approval?.changed ?? details;
   return [...added, ...missing];
 };
-/** What is recorded of a mutation that was begun and ended. */
+/** What is recorded of a mutation that was started and ended. */
 const doneBy = ({ audit }: MutableService, name: string): readonly string[] =>
   audit.entries.filter((each) => each.operation === name && !each.dry_run).map(({ outcome }) => outcome);
 
@@ -44,7 +44,7 @@ const doneBy = ({ audit }: MutableService, name: string): readonly string[] =>
 const traces = (service: MutableService): unknown => [
   [...service.units.actions],
   [...service.processes.sent],
-  [...service.packageManager.calls, ...service.packageManager.begun],
+  [...service.packageManager.calls, ...service.packageManager.started],
   [...service.packageManager.packages.values()],
   service.operationStore.ids(),
   [...service.reboots.messages],
@@ -68,7 +68,7 @@ const all: readonly Changing[] = [...mutations.map(([name]) => name), ...ofPages
 /** A call that succeeds, and the same call of the same key again. */
 async function callsOf(service: MutableService, name: Changing) {
   const first = await callOf(service, name);
-  // The halves of its session are not valid any more once it is elevated.
+  // The halves of its session are no longer valid once it is elevated.
   const again = () => (name === "elevateSession" ? callOf(service, name) : Promise.resolve(first));
   return { first, again };
 }
@@ -178,7 +178,7 @@ describe("other arguments of the same operation", () => {
     expect((await send(service, withToken(request, token))).status).toBeLessThan(300);
   });
 
-  it("are the same ones in another order, or with a query that says it is no dry run", async () => {
+  it("are the same ones in another order, or with a query that says it is not a dry run", async () => {
     const service = await start();
     const request = { key: service.admin, ...(await prepareMutation(service, "signalProcess")) };
     const { plan_token: token } = await planOf(service, request);
@@ -264,7 +264,7 @@ function holdNext<T extends object>(port: T, method: keyof T) {
       Object.assign(port, { [method]: real });
       called.resolve();
       await released.promise;
-      // Whoever awaits it goes on before what comes next.
+      // Anyone who awaits it continues before what comes next.
       setImmediate(ended.resolve);
       return real(...given);
     },

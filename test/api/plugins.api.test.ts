@@ -4,7 +4,7 @@ import type { Plugin, PluginList } from "#contract/plugins.ts";
 import type { PluginManifest } from "#domain/ports/plugins.ts";
 import { PluginNotRun } from "#domain/ports/plugins.ts";
 import { createFakeConfirmedPlugins } from "../fakes/confirmed-plugins.ts";
-import { createFakePluginFolders, plainManifest } from "../fakes/plugin-folders.ts";
+import { createFakePluginDirectories, plainManifest } from "../fakes/plugin-directories.ts";
 import { openStream } from "../process/support/ws-client.ts";
 import {
   createTestPlugins,
@@ -66,20 +66,20 @@ const hookRole = (
   onFailure: "allow" | "veto" = "allow",
 ): Pick<PluginManifest, "role"> => ({ role: { type: "hook", events, onFailure } });
 
-/** Puts a plugin into its folder and enables it. */
+/** Puts a plugin into its directory and enables it. */
 async function add(name: string, manifest: Partial<PluginManifest> = {}): Promise<void> {
-  plugins.folders.put(name, manifest);
+  plugins.directories.put(name, manifest);
   const { json } = await enable(name);
   expect(json).toMatchObject({ success: true });
 }
-/** A hook that writes down what it is told, and answers with what it is given. */
+/** A hook that writes down what it is given, and answers with what it is given. */
 async function addHook(name: string, role: ReturnType<typeof hookRole>, stdout = ""): Promise<void> {
   plugins.sandbox.behave(name, { stdout });
   await add(name, role);
 }
 const veto = (reason: unknown): string => JSON.stringify({ veto: true, reason });
-/** What plugins were told on standard input, by name. */
-const told = (name?: string) =>
+/** What plugins got on standard input, by name. */
+const reported = (name?: string) =>
   plugins.sandbox.calls
     .filter(({ manifest }) => name === undefined || manifest.name === name)
     .map(({ stdin = "" }) => JSON.parse(stdin) as Record<string, unknown>);
@@ -89,14 +89,14 @@ describe("GET /plugins", () => {
   });
 
   it("lists all by name with their permissions, and those that cannot be loaded with their fault", async () => {
-    plugins.folders.spoil("zebra", "plugin.yaml:3:1: exec: must be given");
-    plugins.folders.put("backup", {
+    plugins.directories.spoil("zebra", "plugin.yaml:3:1: exec: must be given");
+    plugins.directories.put("backup", {
       version: "2.1.0",
       author: "<script>",
       description: "Backs up",
       permissions: { ...none, user: "root", network: "full", read: ["/srv"], write: ["/var/backups"], tasks: 65 },
     });
-    plugins.folders.put("age", checkRole());
+    plugins.directories.put("age", checkRole());
     expect(await list()).toEqual([
       {
         name: "age",
@@ -146,7 +146,7 @@ describe("GET /plugins", () => {
 
 describe("enabling a plugin", () => {
   it("makes it run, outlasts a restart, and is idempotent", async () => {
-    plugins.folders.put("greet");
+    plugins.directories.put("greet");
     const first = await enable("greet");
     expect(first.status).toBe(200);
     expect(first.json).toMatchObject({ name: "greet", enabled: true, success: true, message: "greet is enabled" });
@@ -159,7 +159,7 @@ describe("enabling a plugin", () => {
   });
 
   it("is audited with the digest of its files", async () => {
-    const { loaded } = plugins.folders.put("greet");
+    const { loaded } = plugins.directories.put("greet");
     await enable("greet");
     expect(service.audit.entries.at(-1)).toMatchObject({
       operation: "enablePlugin",
@@ -171,9 +171,9 @@ describe("enabling a plugin", () => {
     const confirmed = createFakeConfirmedPlugins();
     plugins = { ...createTestPlugins(), confirmed };
     await restart();
-    const { path, loaded } = plugins.folders.put("rooted", { permissions: { ...none, user: "root" } });
+    const { path, loaded } = plugins.directories.put("rooted", { permissions: { ...none, user: "root" } });
     const digest = "digest" in loaded ? loaded.digest : "";
-    plugins.folders.put("plain");
+    plugins.directories.put("plain");
     expect((await enable("plain")).json).toMatchObject({ success: true });
     // To say it over HTTP is needed besides, and is not enough.
     expect((await enable("rooted")).status).toBe(400);
@@ -206,7 +206,7 @@ describe("enabling a plugin", () => {
   });
 
   it("as root takes a confirmation", async () => {
-    plugins.folders.put("rooted", { permissions: { ...none, user: "root" } });
+    plugins.directories.put("rooted", { permissions: { ...none, user: "root" } });
     for (const body of [undefined, {}, { confirm: false }]) {
       const refused = await enable("rooted", body);
       expect(refused.status).toBe(400);
@@ -217,7 +217,7 @@ describe("enabling a plugin", () => {
   });
 
   it("is refused with the reason where its sandbox cannot be made on this host", async () => {
-    plugins.folders.put("greet");
+    plugins.directories.put("greet");
     plugins.sandbox.refuseStart("greet", "systemd did not start it: Failed to start: bad unit file setting");
     const message = "cannot enable greet: systemd did not start it: Failed to start: bad unit file setting";
     expect((await post("/plugins/greet/enable?dry_run=true")).json).toMatchObject({ steps: [], reason: message });
@@ -234,7 +234,7 @@ describe("enabling a plugin", () => {
   });
 
   it("is refused where it cannot be loaded", async () => {
-    plugins.folders.spoil("broken", "no manifest");
+    plugins.directories.spoil("broken", "no manifest");
     const reply = await enable("broken", { confirm: true });
     expect(reply.status).toBe(200);
     expect(reply.json).toMatchObject({
@@ -247,16 +247,16 @@ describe("enabling a plugin", () => {
   });
 
   it.each(["plain", "elsewhere"])("refuses a check under the name of one of the service: %s", async (name) => {
-    plugins.folders.put(name, checkRole());
+    plugins.directories.put(name, checkRole());
     const fault = `cannot be a check named ${name}: the service has one of that name`;
     expect((await enable(name)).json).toMatchObject({ success: false, enabled: false, fault });
-    plugins.folders.put(name);
+    plugins.directories.put(name);
     expect((await enable(name)).json).toMatchObject({ success: true });
   });
 
   it("is planned without running it", async () => {
-    plugins.folders.put("greet");
-    plugins.folders.spoil("broken", "no manifest");
+    plugins.directories.put("greet");
+    plugins.directories.spoil("broken", "no manifest");
     const plan = async (path: string) => (await post(`/plugins/${path}?dry_run=true`)).json;
     expect(await plan("greet/enable")).toMatchObject({ dry_run: true, steps: ["enable greet 1.0.0"] });
     expect(await plan("broken/enable")).toMatchObject({ steps: [], reason: "cannot enable broken: no manifest" });
@@ -267,13 +267,13 @@ describe("enabling a plugin", () => {
     expect(await plan("greet/disable")).toMatchObject({ steps: ["disable greet"] });
     expect(await plan("greet/run")).toMatchObject({ steps: ['run "/etc/steward/plugins/greet/run" in its sandbox'] });
     expect(plugins.sandbox.calls).toEqual([]);
-    plugins.folders.touch("greet");
+    plugins.directories.touch("greet");
     expect(await plan("greet/enable")).toMatchObject({ steps: ["enable greet 1.0.0"] });
   });
 
   it("accepts one that has changed on disk, which does not run until then", async () => {
     await add("greet");
-    plugins.folders.touch("greet");
+    plugins.directories.touch("greet");
     expect(await find("greet")).toMatchObject({ enabled: true, fault: changed });
     const refused = await run("greet");
     expect(refused.status).toBe(503);
@@ -286,7 +286,7 @@ describe("enabling a plugin", () => {
   it("takes effect after safe mode, and so does disabling", async () => {
     await add("greet");
     await add("age", checkRole());
-    plugins.folders.put("later");
+    plugins.directories.put("later");
     await restart({ isSafeMode: true });
     const fault = "safe mode: the service was started without plugins";
     expect((await list()).map(({ name, enabled, fault: why }) => [name, enabled, why])).toEqual([
@@ -325,9 +325,9 @@ describe("disabling a plugin", () => {
 
   it("is possible where its directory is gone", async () => {
     await add("age", checkRole());
-    plugins.folders.remove("age");
-    expect(await find("age")).toMatchObject({ enabled: true, type: "check", fault: "its folder is gone" });
-    expect(await check("age")).toMatchObject({ status: "fail", details: { error: "its folder is gone" } });
+    plugins.directories.remove("age");
+    expect(await find("age")).toMatchObject({ enabled: true, type: "check", fault: "its directory is gone" });
+    expect(await check("age")).toMatchObject({ status: "fail", details: { error: "its directory is gone" } });
     expect((await enable("age")).json).toMatchObject({ success: false });
     expect((await disable("age")).json).toMatchObject({ success: true, enabled: false });
     expect(await list()).toEqual([]);
@@ -370,7 +370,7 @@ describe("POST /plugins/{name}/run", () => {
 
   it("answers with the reason and the output of a run that was ended", async () => {
     await add("greet");
-    const output = { stdout: "begun\n", stderr: "trouble\n" };
+    const output = { stdout: "started\n", stderr: "trouble\n" };
     plugins.sandbox.behave("greet", () => Promise.reject(new PluginNotRun("it took longer than 1 s", { output })));
     const failure = { code: "UNAVAILABLE", message: "cannot run greet: it took longer than 1 s" };
     expect((await run("greet")).json).toMatchObject({
@@ -457,7 +457,7 @@ describe("a check plugin", () => {
     expect((await post("/health/checks/age/fix")).json).toMatchObject(
       errorWith("VALIDATION_ERROR", { issue: "there is no fix for this check" }),
     );
-    plugins.folders.touch("age");
+    plugins.directories.touch("age");
     for (let count = 0; count < 2; count += 1)
       expect(await check("age")).toMatchObject({ status: "fail", details: { error: changed } });
     const reported = service.notifiers.email.taken.filter(({ title }) =>
@@ -477,15 +477,15 @@ describe("plugin directories that a reload replaces", () => {
     await add("age", checkRole());
     await add("gone", checkRole());
     await settled(service, () => plugins.sandbox.calls.length === 2);
-    const other = createFakePluginFolders();
+    const other = createFakePluginDirectories();
     other.put("age", checkRole());
     other.put("fresh");
-    service.service.replacePluginFolders(other);
+    service.service.replacePluginDirectories(other);
     await service.clock.advance(0);
     expect((await list()).map(({ name, fault }) => [name, fault])).toEqual([
       ["age", null],
       ["fresh", null],
-      ["gone", "its folder is gone"],
+      ["gone", "its directory is gone"],
     ]);
     expect(await checkIds()).toEqual(["plain", "vital", "age"]);
     expect(plugins.sandbox.calls).toHaveLength(2);
@@ -503,7 +503,7 @@ describe("hooks around checks", () => {
       details: { held_back_by: "window" },
     });
     expect(plain.runs()).toBe(runs);
-    expect(told("window").at(-1)).toMatchObject({
+    expect(reported("window").at(-1)).toMatchObject({
       event: "pre_check",
       at: "2026-01-01T00:00:00.000Z",
       subject: { check_id: "plain", name: "Check of plain", category: "system", severity: "medium" },
@@ -517,7 +517,7 @@ describe("hooks around checks", () => {
     await addHook("window", hookRole(["pre_check"]), "veto: true");
     expect(await check("plain")).toMatchObject({ status: "pass" });
     expect(service.logLines()).toContainEqual(
-      expect.objectContaining({ level: "warn", plugin: "window", event: "pre_check", msg: "hook without an answer" }),
+      expect.objectContaining({ level: "warn", plugin: "window", event: "pre_check", msg: "no answer from a hook" }),
     );
     expect(await metrics()).toContain('svc_plugin_runs_total{plugin="window",result="failure"} 1');
   });
@@ -527,8 +527,8 @@ describe("hooks around checks", () => {
     await check("plain");
     service.checks.plain.finds = "fail";
     await check("plain");
-    await settled(service, () => told("listener").length === 2);
-    expect(told("listener")).toMatchObject([
+    await settled(service, () => reported("listener").length === 2);
+    expect(reported("listener")).toMatchObject([
       { event: "post_check", subject: { check_id: "plain", status: "pass", previous_status: null } },
       { event: "post_check", subject: { check_id: "plain", status: "fail", previous_status: "pass" } },
     ]);
@@ -541,14 +541,14 @@ describe("hooks around fixes", () => {
   beforeEach(() => {
     done = 0;
     service.checks.vital.finds = "fail";
-    service.fixes.mend.planned = {
+    service.fixes.repair.planned = {
       steps: [
         {
-          action: "mend it",
+          action: "repair it",
           run() {
             done += 1;
             service.checks.vital.finds = "pass";
-            return Promise.resolve("mended");
+            return Promise.resolve("repaired");
           },
         },
       ],
@@ -557,7 +557,7 @@ describe("hooks around fixes", () => {
 
   it("may hold a fix back before anything is done", async () => {
     await addHook("freeze", hookRole(["pre_fix"]), veto("change freeze"));
-    expect((await fix("?dry_run=true")).json).toMatchObject({ steps: ["ask the hook freeze (pre_fix)", "mend it"] });
+    expect((await fix("?dry_run=true")).json).toMatchObject({ steps: ["ask the hook freeze (pre_fix)", "repair it"] });
     expect(plugins.sandbox.calls).toEqual([]);
     const refused = await fix();
     expect(refused.status).toBe(403);
@@ -569,8 +569,11 @@ describe("hooks around fixes", () => {
       },
     });
     expect(done).toBe(0);
-    expect(told("freeze")).toMatchObject([
-      { event: "pre_fix", subject: { check_id: "vital", fix_id: "mend", risk: "moderate", check: { status: "fail" } } },
+    expect(reported("freeze")).toMatchObject([
+      {
+        event: "pre_fix",
+        subject: { check_id: "vital", fix_id: "repair", risk: "moderate", check: { status: "fail" } },
+      },
     ]);
     await disable("freeze");
     expect((await fix()).json).toMatchObject({ success: true });
@@ -581,9 +584,9 @@ describe("hooks around fixes", () => {
     plugins.sandbox.behave("a-broken", () => Promise.reject(new Error("out of order")));
     await add("a-broken", hookRole(["pre_fix", "post_fix"]));
     expect((await fix()).json).toMatchObject({ success: true });
-    await settled(service, () => told("listener").length === 1);
-    expect(told("listener")).toMatchObject([
-      { event: "post_fix", subject: { check_id: "vital", fix_id: "mend", result: { success: true } } },
+    await settled(service, () => reported("listener").length === 1);
+    expect(reported("listener")).toMatchObject([
+      { event: "post_fix", subject: { check_id: "vital", fix_id: "repair", result: { success: true } } },
     ]);
     expect(done).toBe(1);
   });
@@ -602,7 +605,7 @@ describe("hooks around updates", () => {
     expect(refused.status).toBe(403);
     expect(refused.json).toMatchObject({ error: { details: { hook: "freeze", reason: "change freeze" } } });
     expect((await get("/operations")).json).toMatchObject({ operations: [], total: 0 });
-    expect(told()).toMatchObject([
+    expect(reported()).toMatchObject([
       {
         event: "pre_update",
         subject: { type: "packages", packages: ["editor"], create_snapshot: true, key_id: service.admin.slice(4, 12) },
@@ -616,7 +619,7 @@ describe("hooks around updates", () => {
     });
     const rollback = await post(`/updates/rollback/${id}`);
     expect(rollback.status).toBe(403);
-    expect(told().at(-1)).toMatchObject({ event: "pre_rollback", subject: { snapshot_id: id } });
+    expect(reported().at(-1)).toMatchObject({ event: "pre_rollback", subject: { snapshot_id: id } });
     await disable("freeze");
     expect((await apply()).json).toMatchObject({ success: true });
   });
@@ -634,9 +637,9 @@ describe("hooks around updates", () => {
 });
 
 describe("a start of the service", () => {
-  it("goes on where plugins cannot be loaded", async () => {
+  it("continues where plugins cannot be loaded", async () => {
     await restart({ loadPlugins: () => Promise.reject(new Error("the disk is on fire")) });
     expect((await send(service, { path: "/readyz" })).status).toBe(200);
-    expect(service.logLines()).toContainEqual(expect.objectContaining({ level: "error", msg: "plugins not loaded" }));
+    expect(service.logLines()).toContainEqual(expect.objectContaining({ level: "error", msg: "cannot load plugins" }));
   });
 });

@@ -84,7 +84,7 @@ describe("the processes of the host", () => {
     expect(await pids("?sort=io", service.key(["processes:read:nginx"]))).toEqual([11, 10]);
   });
 
-  it("are listed by deleted files that they have open, which are told then alone", async () => {
+  it("are listed by deleted files that they have open, which are reported then alone", async () => {
     const deletedFiles = { count: 2, bytes: 4096, largest: "/srv/spool" };
     processes.put(fakeProcess(11, { unit: "nginx.service", deletedFiles }));
     const holding = await list("?sort=deleted&limit=1");

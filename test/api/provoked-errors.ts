@@ -8,7 +8,7 @@ import type { StoredSilence } from "#domain/ports/alerts.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { createFakeAlertStore } from "../fakes/alert-store.ts";
 import { fakePackage } from "../fakes/package-manager.ts";
-import { plainManifest } from "../fakes/plugin-folders.ts";
+import { plainManifest } from "../fakes/plugin-directories.ts";
 import { fakeProcess } from "../fakes/processes.ts";
 import { createFakeSessionStore } from "../fakes/session-store.ts";
 import { fakeStaleProcess } from "../fakes/stale-code.ts";
@@ -220,7 +220,7 @@ const cases: Cases = {
       prepare(service) {
         const { vital } = service.checks;
         vital.finds = "fail";
-        service.fixes.mend.planned = { steps: [{ action: "wait", run: () => new Promise(() => undefined) }] };
+        service.fixes.repair.planned = { steps: [{ action: "wait", run: () => new Promise(() => undefined) }] };
         void send(service, { method: "POST", path: "/api/v1/health/checks/vital/fix", key: service.admin });
       },
       details: { operation_id: "operation-1" },
@@ -366,7 +366,7 @@ const cases: Cases = {
     NOT_FOUND: { request: { path: "/api/v1/system/disk-usage?path=/nothing" }, details: { path: "/nothing" } },
     UNAVAILABLE: {
       request: { path: "/api/v1/system/disk-usage?path=/root" },
-      prepare: ({ folderSizes }) => void folderSizes.closed.add("/root"),
+      prepare: ({ directorySizes }) => void directorySizes.closed.add("/root"),
       details: { missing: "rights", retryable: false },
     },
   },
@@ -548,7 +548,7 @@ const cases: Cases = {
     VALIDATION_ERROR: {
       request: { path: "/api/v1/plugins/rooted/enable" },
       prepare({ plugins }) {
-        plugins.folders.put("rooted", { permissions: { ...plainManifest("rooted").permissions, user: "root" } });
+        plugins.directories.put("rooted", { permissions: { ...plainManifest("rooted").permissions, user: "root" } });
       },
       details: { field: "confirm", issue: "Must be true" },
     },
@@ -560,16 +560,16 @@ const cases: Cases = {
   runPlugin: {
     VALIDATION_ERROR: {
       request: { path: "/api/v1/plugins/idle/run" },
-      prepare: ({ plugins }) => void plugins.folders.put("idle"),
+      prepare: ({ plugins }) => void plugins.directories.put("idle"),
       details: { field: "name", issue: "Plugin is not enabled" },
     },
     NOT_FOUND: { details: { name: "some-name" } },
     UNAVAILABLE: {
       request: { path: "/api/v1/plugins/changed/run" },
       async prepare(service) {
-        service.plugins.folders.put("changed");
+        service.plugins.directories.put("changed");
         await send(service, { method: "POST", path: "/api/v1/plugins/changed/enable", key: service.admin });
-        service.plugins.folders.touch("changed");
+        service.plugins.directories.touch("changed");
       },
       details: { reason: expect.stringContaining("it changed on disk"), retryable: false },
     },

@@ -122,7 +122,7 @@ describe("rate limits", () => {
     service.clock.set(service.clock.now() + step);
     const refused = await get(service.admin);
     expect(refused.status).toBe(429);
-    // What is told in seconds since the epoch is told by the clock as it is now.
+    // What is given in seconds since the epoch follows the clock as it is now.
     expect(refused.headers).toMatchObject({
       "retry-after": "60",
       "x-ratelimit-reset": String(Math.ceil(service.clock.now() / 1000) + 60),

@@ -80,10 +80,10 @@ describe.each(posts)("an answer to %s", (name: MutationName, operation) => {
           expect([pair, second.status, second.text]).toEqual([pair, first.status, first.text]);
           repeated += 1;
         }
-        // An operation that outlives its request is found by whoever began it alone.
+        // An operation that outlives its request is found by anyone who began it alone.
         const calls = service.audit.entries.filter(({ operation: each }) => each === name);
-        const [begun, found] = calls.slice(-2).map(({ operation_id: id }) => id);
-        if (!isSame && begun != null) expect([pair, found]).not.toEqual([pair, begun]);
+        const [started, found] = calls.slice(-2).map(({ operation_id: id }) => id);
+        if (!isSame && started != null) expect([pair, found]).not.toEqual([pair, started]);
         await service.clock.advance(60_000);
       }
     }

@@ -122,7 +122,7 @@ describe("a session", () => {
       { cookie: browser.cookie, secret: service.admin },
     ])
       expect((await as(mixed, { path })).status).toBe(401);
-    // A half is no key.
+    // A half is not a key.
     for (const key of [browser.secret, browser.cookie.split("=")[1] ?? ""])
       expect((await send(service, { path, key })).status).toBe(401);
   });

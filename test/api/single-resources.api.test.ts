@@ -8,7 +8,7 @@ import { type MutableService, startMutableService } from "./mutations.ts";
 let service: MutableService;
 beforeEach(async () => {
   service = await startMutableService();
-  service.plugins.folders.put("tool");
+  service.plugins.directories.put("tool");
   const request = (path: string, body: unknown): TestRequest => ({
     ...{ method: "POST", path: `${apiBase}${path}`, key: service.admin, body },
   });

@@ -111,7 +111,7 @@ describe("a success", () => {
     },
   );
 
-  it.each(rowsWith(({ outlives }) => outlives === true))("of %s that goes on is 202", async (name) => {
+  it.each(rowsWith(({ outlives }) => outlives === true))("of %s that continues is 202", async (name) => {
     const started = await start();
     const request = withHeaders(await callOf(started, name), { prefer: "respond-async" });
     expect((await send(started, request)).status).toBe(202);
@@ -202,7 +202,7 @@ describe("UNAVAILABLE", () => {
     expect(json).toMatchObject({ error: { code: "UNAVAILABLE" } });
 
   it.each(rowsWith(({ effect, scope }) => effect === "read" && scope !== "public"))(
-    "without room on the disk, for %s",
+    "without space on the disk, for %s",
     async (name) => {
       const started = await startOnPorts();
       ({ service } = started);
@@ -225,7 +225,7 @@ describe("UNAVAILABLE", () => {
   });
 
   it.each<OperationName>(["listApprovals", "getApproval"])(
-    "without room among waiting requests, for %s",
+    "without space among waiting requests, for %s",
     async (name) => {
       const started = await start();
       const proposal = await callOf(started, "restartService", started.key(["propose:services:restart"]));

@@ -2,7 +2,7 @@ import { afterEach, beforeEach } from "vitest";
 import { type CliRun, type CliSetting, runInProcess } from "./cli-run.ts";
 import type { TestService } from "./harness.ts";
 
-/** Starts a service for each test of the file on a port. @returns the command line, which asks it as its administrator unless told. */
+/** Starts a service for each test of the file on a port. @returns the command line, which asks it as its administrator by default. */
 export function useSteward(start: () => Promise<TestService>) {
   let service: TestService;
   let url: string;

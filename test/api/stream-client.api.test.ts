@@ -38,7 +38,7 @@ it("the log stream client gives the entries that pass its filter", async () => {
   await entries.return();
 });
 
-it("the log stream client goes on behind the last entry after a lost connection", async () => {
+it("the log stream client continues behind the last entry after a lost connection", async () => {
   const cursor = service.journal.write({ message: "start" });
   service.journal.write({ message: "one" });
   const entries = stream({ cursor });

@@ -54,7 +54,7 @@ describe("metrics of the host", () => {
     expect(halves[0]?.max).toEqual([9, 0.5]);
   });
 
-  it("are null where there was no service, and where the host does not tell, with the reason", async () => {
+  it("are null where there was no service, and where the host does not say, with the reason", async () => {
     service.hostSampler.says = { pressure: undefined, absences: [{ of: "pressure", reason: "no psi" }] };
     await service.clock.advance(minuteMs);
     const { series, not_shown: missing } = await read("?names=pressure_io_percent,load_1m");

@@ -8,7 +8,7 @@ beforeEach(async () => {
   service = await startTestService();
 });
 afterEach(() => service.app.close());
-/** Starts the service anew with these units. */
+/** restarts the service with these units. */
 async function use(units: FakeUnits): Promise<void> {
   await service.app.close();
   service = await startTestService({ units });

@@ -323,7 +323,7 @@ describe("every answer", () => {
 });
 
 describe("the reference", () => {
-  it("is there for everybody, with a policy that lets nothing in from outside", async () => {
+  it("is there for everybody, with a policy that admits nothing from outside", async () => {
     const page = await send(service, { path: "/api/v1/docs" });
     expect(page.status).toBe(200);
     expect(page.headers["content-security-policy"]).toContain("default-src 'none'; script-src 'self'");
@@ -373,7 +373,7 @@ describe("a path that there is not", () => {
     ["/api/v1/system/services/nginx//?limit=1", "/api/v1/system/services/nginx"],
     ["/health", "/api/v1/health"],
     ["/system/services/nginx/", "/api/v1/system/services/nginx"],
-  ])("%s is told which was meant", async (path, meant) => {
+  ])("%s gets the one that was meant", async (path, meant) => {
     const { status, json } = await at(path);
     expect([status, json]).toEqual([
       404,
@@ -389,14 +389,14 @@ describe("a path that there is not", () => {
     ]);
   });
 
-  it("is told where it is documented where none is like it", async () => {
+  it("gets a link to the documentation where none is like it", async () => {
     for (const path of ["/api/v1/nothing", "/", "//", "/nothing/"])
       expect((await at(path)).json).toMatchObject({
         error: { message: "cannot find this path (see /api/v1/docs)", details: { field: "path" } },
       });
   });
 
-  it("is told its methods where it takes others, but not without a key", async () => {
+  it("gets its methods where it takes others, but not without a key", async () => {
     expect(await at("/api/v1/updates/apply")).toMatchObject({
       status: 404,
       json: errorWith("NOT_FOUND", { field: "method", issue: "Must be one of POST, OPTIONS" }),

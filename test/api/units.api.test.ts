@@ -77,8 +77,8 @@ const hidden = ({ not_shown: notShown }: ServiceDetails) => notShown.map(({ what
 
 describe("GET /system/services/{name}", () => {
   it("answers with all details of a service, without its secrets", async () => {
-    const told = await show("job");
-    expect(told).toMatchObject({
+    const reported = await show("job");
+    expect(reported).toMatchObject({
       name: "job.service",
       running: true,
       commands: [{ command: '/bin/job --token=[redacted] "two words"' }],
@@ -94,14 +94,18 @@ describe("GET /system/services/{name}", () => {
       listening: null,
       security: null,
     });
-    expect(JSON.stringify(told)).not.toContain("hunter2");
-    expect(hidden(told)).toEqual(["listening", "security"]);
+    expect(JSON.stringify(reported)).not.toContain("hunter2");
+    expect(hidden(reported)).toEqual(["listening", "security"]);
   });
 
   it("has the end of its log and its runs where the key may read that log", async () => {
     const messagesFor = async (...scopes: readonly string[]) => {
-      const told = await show("job", service.key(["system:read", ...scopes]));
-      return [told.logs?.map(({ message }) => message), told.runs?.map(({ result }) => result), hidden(told)];
+      const reported = await show("job", service.key(["system:read", ...scopes]));
+      return [
+        reported.logs?.map(({ message }) => message),
+        reported.runs?.map(({ result }) => result),
+        hidden(reported),
+      ];
     };
     const whole = [["Started job.service - A job.", "it works"], ["running"], ["listening", "security"]];
     expect(await messagesFor("logs:read")).toEqual(whole);
@@ -119,8 +123,8 @@ describe("GET /system/services/{name}", () => {
   });
 
   it("has listening sockets and a security rating on request, and the reason where there is none", async () => {
-    const told = await show("job?listening=true&security=true");
-    expect(told).toMatchObject({
+    const reported = await show("job?listening=true&security=true");
+    expect(reported).toMatchObject({
       listening: [{ protocol: "tcp", address: "127.0.0.1", port: 80 }],
       security: null,
       not_shown: [{ what: "security", reason: "cannot run systemd-analyze: not installed" }],

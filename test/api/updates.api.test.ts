@@ -264,7 +264,7 @@ describe("POST /updates/apply", () => {
     });
   });
 
-  it("is refused on a dry run too without room for it", async () => {
+  it("is refused on a dry run too without space for it", async () => {
     const other = await startTestService({
       fileSystems: createFakeFileSystems([fakeFileSystem({ path: "/", freeBytes: 1000 })]),
     });
@@ -284,7 +284,7 @@ describe("POST /updates/apply", () => {
     offerThree();
     service.packageManager.hangs = true;
     await post("/updates/apply", { headers: { prefer: "respond-async" } });
-    await expect.poll(() => service.packageManager.begun).toEqual(["operation-1"]);
+    await expect.poll(() => service.packageManager.started).toEqual(["operation-1"]);
     const halfWay = () => Promise.reject(new UpdateRefused("dependencies cannot be met"));
     Object.assign(service.packageManager, { plan: halfWay });
     const { status, json } = await post("/updates/apply");
@@ -392,9 +392,9 @@ describe("Idempotency-Key", () => {
     expect((await post("/updates/apply", { headers, body: { create_snapshot: false } })).status).toBe(503);
     service.packageManager.lockedBy = undefined;
     const again = await post("/updates/apply", { headers, body: { create_snapshot: false } });
-    // The operation is the one that failed: it was begun under this key, and is never begun twice.
+    // The operation is the one that failed: it was started under this key, and is never started twice.
     expect(again.json).toMatchObject({ error: { details: { operation_id: "operation-1" } } });
-    expect(service.packageManager.begun).toEqual([]);
+    expect(service.packageManager.started).toEqual([]);
   });
 });
 

@@ -57,7 +57,7 @@ const neededBy = (name: string, { scope, alsoNeeds = [], doesMore }: Operation):
   if (name === "cancelOperation") needed.push("updates:apply");
   // The call that is approved here renames the host.
   if (doesMore === "approved") needed.push("system:hostname");
-  const ofFixes = doesMore === "fix" ? service.fixes.mend.alsoNeeds : [];
+  const ofFixes = doesMore === "fix" ? service.fixes.repair.alsoNeeds : [];
   return [...new Set([...needed, ...ofFixes])].filter((each) =>
     scopes.some((known) => known === each && isGateable(known)),
   );
@@ -81,7 +81,7 @@ describe.each(mutations)("windows and %s", (name, operation) => {
     const needed = neededBy(name, operation);
     const [scope] = needed;
     if (scope === undefined) {
-      // Whoever may make a token or a code of a key has it already; a sign-out or the removal of a passkey is never held back, and nobody is kept from holding back.
+      // Anyone who may make a token or a code of a key has it already; a sign-out or the removal of a passkey is never held back, and nobody is kept from holding back.
       expect(["createToken", "createCode", "endSession", "removePasskey", "deny", "cancelApproval"]).toContain(name);
       return;
     }
@@ -226,13 +226,13 @@ describe("maintenance windows", () => {
     expect(service.units.actions).toEqual(["restart cron.service", "restart cron.service"]);
   });
 
-  it("let an operation that was begun inside end", async () => {
+  it("let an operation that was started inside end", async () => {
     set(window("night", { allow: ["updates:apply"] }));
     const request = await prepareMutation(service, "applyUpdates");
-    const begun = await send(service, { ...request, key: service.admin, headers: { prefer: "respond-async" } });
-    expect(begun.status).toBe(202);
+    const started = await send(service, { ...request, key: service.admin, headers: { prefer: "respond-async" } });
+    expect(started.status).toBe(202);
     await service.clock.advance(2 * hourMs);
-    const { id } = begun.json as { id: string };
+    const { id } = started.json as { id: string };
     const { json } = await send(service, { path: `/api/v1/operations/${id}`, key: service.admin });
     expect(json).toMatchObject({ status: "done" });
     expect(

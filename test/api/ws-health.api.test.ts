@@ -43,7 +43,7 @@ describe("frames of the health stream", () => {
       severity: "critical",
       checked_at: "2026-01-01T00:00:00.000Z",
       fixable: false,
-      fix_id: "mend",
+      fix_id: "repair",
       since: "2026-01-01T00:00:00.000Z",
       consecutive_failures: 1,
       state_type: "hard",
@@ -54,7 +54,7 @@ describe("frames of the health stream", () => {
     expect([service.checks.plain.runs(), service.checks.vital.runs()]).toEqual([1, 1]);
   });
 
-  it("come for each run, whoever asked for it, with the status before", async () => {
+  it("come for each run, no matter who asked for it, with the status before", async () => {
     const streams = [await open(), await open()];
     for (const stream of streams) await stream.first(2);
     service.checks.plain.finds = "warn";
@@ -86,7 +86,7 @@ describe("frames of the health stream", () => {
     expect(vital).toMatchObject({ status: "warn", previous_status: "pass" });
   });
 
-  it("answer a message of the client with an error, and go on", async () => {
+  it("answer a message of the client with an error, and continue", async () => {
     const stream = await open();
     await stream.first(2);
     stream.send({ kind: "filter" });

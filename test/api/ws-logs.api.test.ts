@@ -494,7 +494,7 @@ describe("the end of a log stream", () => {
 });
 
 describe("a slow client of a log stream", () => {
-  it("loses the oldest that wait and is told how many, in their place; others lose nothing", async () => {
+  it("loses the oldest that wait and gets their number, in their place; others lose nothing", async () => {
     const [slow, quick] = [await open(), await open()];
     slow.socket.pause();
     const count = 20_000;
@@ -524,7 +524,7 @@ describe("a slow client of a log stream", () => {
 });
 
 describe("an unreadable journal", () => {
-  it("is reported on the stream, which goes on once it can be read", async () => {
+  it("is reported on the stream, which continues once it can be read", async () => {
     const cursor = service.journal.write({ message: "start" });
     service.journal.available = false;
     const live = await open();

@@ -98,7 +98,7 @@ describeOnHost("approvals in the console", { missing }, (session) => {
     await page.getByRole("link", { name: "Restart service: worker.service" }).waitFor();
   });
 
-  it("are denied with a reason, and show it to whoever has proposed the call", async () => {
+  it("are denied with a reason, and show it to anyone who has proposed the call", async () => {
     const { id } = await restart();
     const before = await mainPid();
     const own = await openConsole(browser, { url: session.service.url, key: proposer });
@@ -128,12 +128,12 @@ describeOnHost("approvals in the console", { missing }, (session) => {
     await own.page.getByRole("button", { name: "Withdraw", exact: true }).click();
     const dialog = own.page.getByRole("dialog", { name: "Withdraw: " });
     await dialog.getByRole("button", { name: "Withdraw", exact: true }).click();
-    await own.page.getByText("It was withdrawn by whoever had proposed it.").waitFor();
+    await own.page.getByText("It was withdrawn by its proposer.").waitFor();
     expect(await session.api.getApproval({ params: { id } })).toMatchObject({ status: "cancelled" });
     await own.context.close();
   });
 
-  it("are decided anew where the plan has changed since, with what is new", async () => {
+  it("are decided again where the plan has changed since, with what is new", async () => {
     const { id } = await restart();
     const before = await mainPid();
     await open.open(`approvals?id=${id}`);

@@ -24,7 +24,7 @@ describe.runIf(hasBrowser())("a console whose service does not answer as it shou
     return () => open.context.close();
   });
 
-  it("says that the budget of the key is used up, and goes on by itself when there is some again", async () => {
+  it("says that the budget of the key is used up, and continues by itself when there is some again", async () => {
     const { page } = open;
     const asked = new Set<string>();
     const body = JSON.stringify({ error: { code: "RATE_LIMITED", message: "too many requests: try again in 1 s" } });

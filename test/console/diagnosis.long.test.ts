@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import type { Browser, Page } from "../process/support/chromium.ts";
 import { type ModelServer, startModelServer } from "../process/support/model-server.ts";
-import { makeFolder, type RunningService, startService } from "../process/support/service.ts";
+import { makeDirectory, type RunningService, startService } from "../process/support/service.ts";
 import { createWorkspace } from "../process/support/workspace.ts";
 import { hasBrowser } from "../process/support/ws-browser.ts";
 import { writeLog } from "../process/support/ws-journal.ts";
@@ -34,7 +34,7 @@ describe.runIf(hasBrowser())("a diagnosis in the console", () => {
   };
 
   beforeAll(async () => {
-    const journalDir = makeFolder(workspace, "journal", 0o755);
+    const journalDir = makeDirectory(workspace, "journal", 0o755);
     writeLog(`${journalDir}/system.journal`, [
       { message: "the backup takes all memory", unit: "systemd-oomd.service", priority: 4 },
     ]);
@@ -148,11 +148,11 @@ describe.runIf(hasBrowser())("a diagnosis in the console", () => {
     await plan.getByRole("button", { name: "Silence alert", exact: true }).click();
     await plan.locator(".hint.ok").waitFor();
     expect((await client.listSilences()).silences).toMatchObject([{ check: "memory" }]);
-    // What the key may not read is refused, which the browser tells.
+    // What the key may not read is refused, which the browser reports.
     expect(open.faults.filter((each) => !each.includes("403"))).toEqual([]);
 
     await open.open("");
-    const changed = page.locator(".card").filter({ has: page.getByRole("heading", { name: "Changed lately" }) });
+    const changed = page.locator(".card").filter({ has: page.getByRole("heading", { name: "Changed recently" }) });
     await changed.getByText(/^silence alert/).waitFor();
     expect(await changed.getByText(/^diagnose/).count()).toBe(0);
   });

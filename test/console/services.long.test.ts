@@ -34,11 +34,11 @@ describeOnHost(
     beforeAll(async () => {
       await session.writeUnits({
         "crashing.service": ["[Service]", "ExecStart=/bin/sh -c 'echo the port is taken >&2; exit 3'"],
-        "mended.service": [
+        "repaired.service": [
           "[Service]",
           "Type=oneshot",
           "RemainAfterExit=yes",
-          "ExecStart=/bin/sh -c '[ -e /run/mended ]'",
+          "ExecStart=/bin/sh -c '[ -e /run/repaired ]'",
         ],
         "napper.service": sleeper,
         "keyed.service": sleeper,
@@ -47,7 +47,7 @@ describeOnHost(
         [longName.replace("@instance-0123456789", "@")]: sleeper,
       });
       await session.shell(
-        `systemctl start crashing napper keyed asked nightly.timer ${longName}; systemctl start mended || true`,
+        `systemctl start crashing napper keyed asked nightly.timer ${longName}; systemctl start repaired || true`,
       );
       browser = await startBrowser(workspace);
       const { url, adminKey: key } = session.service;
@@ -172,7 +172,7 @@ describeOnHost(
 
     describe("checks", () => {
       it("are by category with what fails first; one says what it means, runs, and is fixed after its plan", async () => {
-        await session.shell("touch /run/mended");
+        await session.shell("touch /run/repaired");
         await open.open("checks");
         await page.getByRole("link", { name: "Failed units" }).click();
         const drawer = dialog("Failed units");
@@ -185,7 +185,7 @@ describeOnHost(
         await drawer.getByRole("button", { name: "Fix", exact: true }).click();
         await carryOut("Fix Failed units", "Fix");
         await drawer.getByText("passes", { exact: true }).first().waitFor();
-        expect(await property(session, "mended.service", "ActiveState")).toBe("active");
+        expect(await property(session, "repaired.service", "ActiveState")).toBe("active");
       });
 
       it("have their runbooks, those of this host first, in which nothing is markup of HTML", async () => {
@@ -214,7 +214,7 @@ describeOnHost(
         ]);
       });
 
-      it("stay on the page when they are asked for anew while an answer arrives", async () => {
+      it("stay on the page when they are asked for again while an answer arrives", async () => {
         await open.open("checks?check=memory");
         const runNow = dialog("Memory").getByRole("button", { name: "Run now", exact: true });
         await runNow.waitFor();
@@ -254,7 +254,7 @@ describeOnHost(
         const drawer = dialog("Memory");
         await tabTo(page, drawer.getByRole("button", { name: "Silence", exact: true }));
         await page.keyboard.press("Enter");
-        const button = dialog("Tell nobody of Memory").getByRole("button", { name: "Silence", exact: true });
+        const button = dialog("Silence Memory").getByRole("button", { name: "Silence", exact: true });
         await tabTo(page, button);
         await page.keyboard.press("Enter");
         await drawer.getByText("Silenced by").waitFor();

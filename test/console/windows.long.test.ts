@@ -29,7 +29,7 @@ describe.runIf(hasBrowser())("a call that a window holds back, in the console,",
     const console = await openConsole(browser, { url: service.url, key, elevated: true });
     await console.open("checks?check=memory");
     await console.page.getByRole("button", { name: "Silence", exact: true }).click();
-    const dialog = console.page.getByRole("dialog", { name: "Tell nobody of" });
+    const dialog = console.page.getByRole("dialog", { name: "Silence" });
     await dialog.getByText("inside the window freeze, which forbids it").waitFor();
     return { console, dialog, carryOut: dialog.getByRole("button", { name: "Silence", exact: true }) };
   };

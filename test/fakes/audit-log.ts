@@ -4,13 +4,13 @@ import {
   type AuditLog,
   AuditQueryRefused,
   AuditUnavailable,
-  type BegunCall,
+  type StartedCall,
 } from "#domain/ports/audit.ts";
 
 export interface FakeAuditLog extends AuditLog {
   readonly entries: readonly AuditEntry[];
   /** The calls that are at work. */
-  readonly begun: ReadonlySet<AuditEntry>;
+  readonly started: ReadonlySet<AuditEntry>;
   /** Set it to have the log be one that cannot be read. */
   unreadable: string | undefined;
   /** What {@link AuditLog.verify} finds. */
@@ -19,9 +19,9 @@ export interface FakeAuditLog extends AuditLog {
 
 const digest = (number: number): string => number.toString(16).padStart(64, "0");
 
-/** Keeps the entries. `left` is what earlier processes have begun. */
-export function createFakeAuditLog(left: readonly BegunCall[] = []): FakeAuditLog {
-  const begun = new Set<AuditEntry>();
+/** Keeps the entries. `left` is what earlier processes have started. */
+export function createFakeAuditLog(left: readonly StartedCall[] = []): FakeAuditLog {
+  const started = new Set<AuditEntry>();
   const entries: AuditEntry[] = [];
   const log: FakeAuditLog = {
     entries,
@@ -29,10 +29,10 @@ export function createFakeAuditLog(left: readonly BegunCall[] = []): FakeAuditLo
     broken: undefined,
     verify: () =>
       log.unreadable === undefined ? Promise.resolve(log.broken) : Promise.reject(new AuditUnavailable(log.unreadable)),
-    begun,
+    started,
     begin(entry) {
-      begun.add(entry);
-      return () => void begun.delete(entry);
+      started.add(entry);
+      return () => void started.delete(entry);
     },
     left,
     record(entry, onWritten) {

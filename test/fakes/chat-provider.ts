@@ -5,7 +5,7 @@ export interface FakeChatProvider extends ChatProvider {
   readonly calls: ChatCall[];
   /** How often it was probed. */
   readonly probes: () => number;
-  /** How many calls were given up by whoever made them. */
+  /** How many calls were given up by anyone who made them. */
   readonly aborted: () => number;
   /** The next call, stream or probe fails with this; several times: the ones after it. */
   readonly failNext: (error: ProviderFailed) => void;
@@ -58,7 +58,7 @@ export function createFakeChatProvider(
   let aborted = 0;
   let held = { promise: Promise.resolve(), afterPieces: 0 };
 
-  const failIfTold = (): void => {
+  const failIfRequested = (): void => {
     const failure = waitingFailures.shift();
     if (failure !== undefined) throw failure;
   };
@@ -66,7 +66,7 @@ export function createFakeChatProvider(
   function begin(call: ChatCall, signal: AbortSignal): void {
     calls.push(call);
     signal.throwIfAborted();
-    failIfTold();
+    failIfRequested();
     const text = call.messages.at(-1)?.content ?? "";
     const failure = Object.hasOwn(failures, text) ? failures[text] : undefined;
     if (failure !== undefined) throw failure;
@@ -109,7 +109,7 @@ export function createFakeChatProvider(
     async probe(signal) {
       probes += 1;
       signal.throwIfAborted();
-      failIfTold();
+      failIfRequested();
       await wait(signal);
     },
   };

@@ -118,7 +118,7 @@ export function createFakeCheckHistoryStore(): FakeCheckHistoryStore {
 export interface FakeCheckHistory extends RunHistory {
   /** What its store throws while it is set, as a full disk makes it. */
   fault: Error | undefined;
-  /** To begin anew on, as after a restart. */
+  /** To starts over on, as after a restart. */
   readonly store: FakeCheckHistoryStore;
 }
 

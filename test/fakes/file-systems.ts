@@ -35,7 +35,7 @@ export interface FakeFileSystems extends FileSystems {
   mounted: readonly (MountedFileSystem | UnreadableFileSystem)[];
 }
 
-/** File systems that are as they are told to be. */
+/** File systems that are as given. */
 export function createFakeFileSystems(mounted: FakeFileSystems["mounted"] = [fakeFileSystem()]): FakeFileSystems {
   const fake: FakeFileSystems = {
     mounted,

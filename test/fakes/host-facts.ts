@@ -9,7 +9,7 @@ const info: SystemInfo = {
   disk: { path: "/", total_bytes: 100_000_000_000, free_bytes: 40_000_000_000, percent_used: 60 },
 };
 
-/** What the kernel tells. */
+/** What the kernel reports. */
 export interface FakeFigures {
   readonly memory: Awaited<ReturnType<HostFacts["memory"]>>;
   readonly cpuPercent: number;

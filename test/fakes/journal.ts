@@ -478,7 +478,7 @@ export const fakeJournalSize = (given: Partial<JournalSize> = {}): JournalSize =
   diskBytes: 0,
   memoryBytes: 0,
   files: 3,
-  folder: "/var/log/journal",
+  directory: "/var/log/journal",
   archivedBytes: 0,
   activeBytes: 0,
   ...given,

@@ -21,7 +21,7 @@ export function createFakeNotifier(to: readonly string[] = []): FakeNotifier {
     send(message, signal) {
       attempts += 1;
       const fault = typeof fake.fault === "function" ? fake.fault(message) : fake.fault;
-      if (signal.aborted) return Promise.reject(new Error("told to stop"));
+      if (signal.aborted) return Promise.reject(new Error("asked to stop"));
       if (fault !== undefined) return Promise.reject(fault);
       taken.push(message);
       return Promise.resolve();

@@ -59,14 +59,14 @@ export function createFakePackageFiles(
     ...(!isBuildable && {
       missing: (wanted) => Promise.resolve(wanted.filter((each) => !fake.repository.some((one) => isSame(one, each)))),
     }),
-    async fetch({ name, architecture, version, state }, folder) {
+    async fetch({ name, architecture, version, state }, directory) {
       const wanted = { name, architecture, version };
       const isOffered = state !== "configuration" && fake.repository.some((each) => isSame(each, wanted));
       if (!isOffered && !(isBuildable && fake.packages.some((each) => isSame(each, wanted) && each.state === state))) {
         throw new PackageFileMissing(`${name} ${version} is nowhere`);
       }
       const file = fileName(wanted);
-      await writeFile(join(folder, file), JSON.stringify(wanted));
+      await writeFile(join(directory, file), JSON.stringify(wanted));
       return { name: file, origin: isOffered ? "repository" : "installed" };
     },
     async identify(path) {

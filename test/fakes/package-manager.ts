@@ -51,8 +51,8 @@ export interface FakePackageManager extends PackageManager {
   comesAlong: readonly PackageChange[];
   protectedPackages: ReadonlyMap<string, string>;
   readonly refreshes: () => number;
-  /** Ids of transactions that were begun, in order. */
-  readonly begun: string[];
+  /** Ids of transactions that were started, in order. */
+  readonly started: string[];
 }
 
 const architecture = "amd64";
@@ -93,11 +93,11 @@ export const committing = (manager: FakePackageManager, commit: Transactions["co
   transactions: { ...manager.transactions, commit },
 });
 
-/** A package manager that does at once what it is told. */
+/** A package manager that does at once what it is asked. */
 export function createFakePackageManager(installed: readonly InstalledPackage[] = []): FakePackageManager {
   const packages = new Map(installed.map((each) => [each.name, each]));
   const repository: FakePackageManager["repository"] = new Map();
-  const begun: string[] = [];
+  const started: string[] = [];
   let refreshes = 0;
 
   const change = (name: string): PackageChange | undefined => {
@@ -197,7 +197,7 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
     missing: fakeMissingPlan(),
     trouble: null,
     calls: [],
-    begun,
+    started,
     refreshes: () => refreshes,
     updaters: [],
     comesAlong: [],
@@ -248,7 +248,7 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
       async commit(plan: TransactionPlan, { id, progress, ready }) {
         unlocked();
         await ready?.();
-        begun.push(id);
+        started.push(id);
         if (fake.hangs) await new Promise(() => undefined);
         for (const each of plan.changes) {
           await Promise.resolve();
@@ -278,7 +278,7 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
       installMissing(plan) {
         if (plan.obstacle !== null) return Promise.reject(new Error(plan.obstacle));
         const isSame = JSON.stringify(plan.changes) === JSON.stringify(fake.missing.changes);
-        return isSame ? does("install") : Promise.reject(new Error("what has to be installed has changed meanwhile"));
+        return isSame ? does("install") : Promise.reject(new Error("what must be installed has changed meanwhile"));
       },
     },
   };

@@ -7,7 +7,7 @@ export interface FakeProbe {
   readonly runs: () => number;
 }
 
-/** A probe that finds what it is told to. */
+/** A probe that finds what it is asked to. */
 export function createFakeProbe(result: FakeProbe["result"] = { healthy: true, expected: true }): FakeProbe {
   let runs = 0;
   const fake: FakeProbe = {

@@ -18,7 +18,7 @@ export interface FakeProcess extends Process, SampledProcess {
   /** Undefined where nobody may look. */
   readonly deletedFiles?: DeletedFiles;
   /** What it does when it gets a signal; ends unless said. */
-  readonly onSignal?: "ends" | "goes on" | "is forbidden";
+  readonly onSignal?: "ends" | "continues" | "is forbidden";
 }
 
 export interface FakeProcesses extends Processes {

@@ -3,7 +3,7 @@ import { type RebootSchedule, type Reboots, RebootsUnavailable } from "#domain/p
 export interface FakeReboots extends Reboots {
   /** Whether logind answers. */
   available: boolean;
-  /** Who is logged in is told this. */
+  /** Users who are logged in get this. */
   readonly messages: string[];
   readonly become: (changes: Partial<RebootSchedule>) => void;
 }

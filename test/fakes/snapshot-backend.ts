@@ -21,7 +21,7 @@ export interface FakeSnapshotBackend extends SnapshotBackend {
   readonly interrupted: Set<string>;
   /** Names of packages of which no old file can be had. */
   readonly nowhere: Set<string>;
-  /** What was told to be kept for the next update, as `name version`. */
+  /** What was asked to be kept for the next update, as `name version`. */
   readonly kept: string[];
 }
 
@@ -60,7 +60,7 @@ export function createFakeSnapshotBackend(
 ): FakeSnapshotBackend {
   const taken = new Map<string, { readonly snapshot: StoredSnapshot; readonly host: FakeSnapshotHost }>();
   const host: FakeSnapshotHost = { packages: [], files: {}, ...given };
-  const beginnings = new Map<string, FakeSnapshotHost>();
+  const prefixes = new Map<string, FakeSnapshotHost>();
   const usable = (id: string): FakeSnapshotHost => {
     const found = taken.get(id);
     if (found === undefined) throw new SnapshotUnusable(`there is no snapshot ${id}`);
@@ -73,7 +73,7 @@ export function createFakeSnapshotBackend(
     interrupted: new Set(),
     nowhere: new Set(),
     kept: [],
-    folder: () => Promise.resolve("/var/lib/steward/snapshots"),
+    directory: () => Promise.resolve("/var/lib/steward/snapshots"),
     list: () => Promise.resolve([...taken.values()].map(({ snapshot }) => snapshot)),
     lacking: (wanted) => Promise.resolve(wanted.filter(({ name }) => fake.nowhere.has(name))),
     keep(wanted) {
@@ -128,13 +128,13 @@ export function createFakeSnapshotBackend(
       for (const transaction of [...fake.interrupted].sort()) {
         await settle(transaction);
         fake.interrupted.delete(transaction);
-        beginnings.delete(transaction);
+        prefixes.delete(transaction);
       }
     },
     async rollback(id, { id: transaction }) {
       const was = usable(id);
-      const before = beginnings.get(transaction) ?? { ...host };
-      beginnings.set(transaction, before);
+      const before = prefixes.get(transaction) ?? { ...host };
+      prefixes.set(transaction, before);
       fake.interrupted.add(transaction);
       const packages = diffPackages(before.packages, was.packages);
       const filesRestored = diffFiles(was.files, before.files).length;

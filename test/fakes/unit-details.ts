@@ -26,7 +26,7 @@ const nothing = {
   lastRun: { startedAt: null, endedAt: null, exitCode: null, signal: null },
 } as const satisfies Partial<InspectedService>;
 
-/** The details of units in memory. @param given what a service tells besides, by its name. @param others units of other kinds. */
+/** The details of units in memory. @param given what a service reports besides, by its name. @param others units of other kinds. */
 export const createFakeUnitDetails = (
   units: Pick<Units, "read" | "list" | "absence">,
   given: Readonly<Record<string, Partial<InspectedService>>> = {},

@@ -84,13 +84,13 @@ const afterFileChange: Readonly<Record<UnitFileVerb, Partial<Unit>>> = {
   unmask: { unitFileState: "disabled", loadState: "loaded" },
 };
 
-const folder = "/etc/systemd/system";
-const wants = (name: string): string => `${folder}/multi-user.target.wants/${name}`;
+const directory = "/etc/systemd/system";
+const wants = (name: string): string => `${directory}/multi-user.target.wants/${name}`;
 const fileChange: Readonly<Record<UnitFileVerb, (name: string) => UnitFileChange>> = {
   enable: (name) => ({ type: "symlink", path: wants(name), target: `/usr/lib/systemd/system/${name}` }),
   disable: (name) => ({ type: "unlink", path: wants(name), target: "" }),
-  mask: (name) => ({ type: "symlink", path: `${folder}/${name}`, target: "/dev/null" }),
-  unmask: (name) => ({ type: "unlink", path: `${folder}/${name}`, target: "" }),
+  mask: (name) => ({ type: "symlink", path: `${directory}/${name}`, target: "/dev/null" }),
+  unmask: (name) => ({ type: "unlink", path: `${directory}/${name}`, target: "" }),
 };
 
 /** A unit that runs, unless said otherwise. */

@@ -17,7 +17,7 @@ import { mutate } from "./mutate.ts";
 import { BrokenPromise, type FuzzTarget, type OpenTarget } from "./target.ts";
 
 /*
- * Fuzzes one target. A process of its own: an input that makes it loop, swell or die takes only this process along, and whoever
+ * Fuzzes one target. A process of its own: an input that makes it loop, swell or die takes only this process along, and anyone who
  * started it reads in the flight recorder which input it was.
  */
 
@@ -28,17 +28,17 @@ export interface ChildTask {
   /** Paths inside of the project, or beginnings of them, of the modules that are instrumented. */
   readonly instrumented: readonly string[];
   readonly seed: number;
-  /** How long to go on after the inputs below, and how many times at most. */
+  /** How long to continue after the inputs below, and how many times at most. */
   readonly seconds: number;
   readonly runs: number;
-  /** Folders and files of inputs. */
+  /** Directories and files of inputs. */
   readonly inputs: readonly string[];
   /** Whether the target's own seeds are inputs too. */
   readonly withSeeds: boolean;
-  /** Folder for inputs that reach something new. */
-  readonly workFolder: string | undefined;
-  /** Folder that is left with the smallest inputs which reach all that these reach. */
-  readonly keepFolder: string | undefined;
+  /** Directory for inputs that reach something new. */
+  readonly workDirectory: string | undefined;
+  /** Directory that is left with the smallest inputs which reach all that these reach. */
+  readonly keepDirectory: string | undefined;
   readonly recorder: string;
   /** Whether failing inputs are made smaller. */
   readonly isMinimising: boolean;
@@ -158,14 +158,14 @@ const readInputs = (paths: readonly string[]): readonly { readonly bytes: Buffer
     return names.map((name) => ({ bytes: readFileSync(join(path, name)), isFound: name.startsWith(foundPrefix) }));
   });
 
-/** Leaves the smallest inputs in a folder that together reach every edge, and former findings. */
-function keep(folder: string, inputs: readonly Buffer[]): void {
-  mkdirSync(folder, { recursive: true });
+/** Leaves the smallest inputs in a directory that together reach every edge, and former findings. */
+function keep(directory: string, inputs: readonly Buffer[]): void {
+  mkdirSync(directory, { recursive: true });
   const wanted = new Set(inputs.map(nameOf));
-  for (const name of readdirSync(folder)) {
-    if (!name.startsWith(foundPrefix) && !wanted.has(name)) rmSync(join(folder, name));
+  for (const name of readdirSync(directory)) {
+    if (!name.startsWith(foundPrefix) && !wanted.has(name)) rmSync(join(directory, name));
   }
-  for (const input of inputs) writeFileSync(join(folder, nameOf(input)), input);
+  for (const input of inputs) writeFileSync(join(directory, nameOf(input)), input);
 }
 
 async function fuzz(task: ChildTask): Promise<void> {
@@ -187,7 +187,7 @@ async function fuzz(task: ChildTask): Promise<void> {
     late ??= asError(error);
   });
 
-  /** Runs one input. @returns what it reached anew, or how it failed. */
+  /** Runs one input. @returns what it reached again, or how it failed. */
   const run = async (input: Buffer): Promise<readonly number[] | Error> => {
     executions += 1;
     record(executions, input);
@@ -199,7 +199,7 @@ async function fuzz(task: ChildTask): Promise<void> {
     } catch (error) {
       failure = asError(error);
     }
-    const news = coverage.end();
+    const event = coverage.end();
     const steps = coverage.steps();
     const grown = process.resourceUsage().maxRSS - residentBefore;
     failure ??= late;
@@ -207,7 +207,7 @@ async function fuzz(task: ChildTask): Promise<void> {
     if (failure !== undefined) return failure;
     if (steps > target.maxSteps) return new Error(`it took ${steps} steps, and may take ${target.maxSteps}`);
     if (grown > maxGrowthKb) return new Error(`it took ${grown} KiB of memory`);
-    return news;
+    return event;
   };
 
   const startedAt = performance.now();
@@ -238,10 +238,10 @@ async function fuzz(task: ChildTask): Promise<void> {
     if (outcome.length === 0) return;
     corpus.push({ bytes: input, chosen: 0 });
     if (coverage.edges().reached > edgesBefore) minimal?.push(input);
-    if (task.workFolder !== undefined) writeFileSync(join(task.workFolder, nameOf(input)), input);
+    if (task.workDirectory !== undefined) writeFileSync(join(task.workDirectory, nameOf(input)), input);
   };
 
-  if (task.workFolder !== undefined) mkdirSync(task.workFolder, { recursive: true });
+  if (task.workDirectory !== undefined) mkdirSync(task.workDirectory, { recursive: true });
   const seeds = task.withSeeds ? target.seeds().map((bytes) => ({ bytes, isFound: false })) : [];
   // The smallest first: larger ones have to reach more to be taken.
   const inputs = [...readInputs(task.inputs), ...seeds].toSorted((a, b) => a.bytes.length - b.bytes.length);
@@ -252,7 +252,7 @@ async function fuzz(task: ChildTask): Promise<void> {
 
   const words = wordsOf(target, coverage);
   const until = performance.now() + task.seconds * 1000;
-  let toldAt = performance.now();
+  let reportedAt = performance.now();
   for (let count = 0; count < task.runs && performance.now() < until && keys.size < maxFindings; count += 1) {
     const entry = choose(corpus, random);
     entry.chosen += 1;
@@ -261,14 +261,14 @@ async function fuzz(task: ChildTask): Promise<void> {
     const isFormal = target.mutate !== undefined && random.chance(0.5);
     const formal = isFormal ? target.mutate?.(entry.bytes, random)?.subarray(0, maxBytes) : undefined;
     await consider(formal ?? mutate(entry.bytes, random, { words, other, maxBytes }), undefined);
-    if (performance.now() - toldAt < progressMs) continue;
-    toldAt = performance.now();
+    if (performance.now() - reportedAt < progressMs) continue;
+    reportedAt = performance.now();
     progress("progress");
     // What the target left to be done later has its turn.
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
   await opened.close?.();
-  if (task.keepFolder !== undefined) keep(task.keepFolder, minimal);
+  if (task.keepDirectory !== undefined) keep(task.keepDirectory, minimal);
   progress("end");
 }
 

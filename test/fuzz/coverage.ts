@@ -65,7 +65,7 @@ export function startCoverage(isWanted: (path: string) => boolean): Coverage {
       counters.fill(0, 0, used);
     },
     end() {
-      const news: number[] = [];
+      const event: number[] = [];
       steps = 0;
       for (let at = 0; at < used; at += 1) {
         const count = counters[at] ?? 0;
@@ -76,9 +76,9 @@ export function startCoverage(isWanted: (path: string) => boolean): Coverage {
         if ((before & bucket) !== 0) continue;
         if (before === 0) reached += 1;
         seen[at] = before | bucket;
-        news.push(at * 256 + bucket);
+        event.push(at * 256 + bucket);
       }
-      return news;
+      return event;
     },
     steps: () => steps,
     edges: () => ({ reached, known: used }),

@@ -1,6 +1,6 @@
 import { parseSync } from "oxc-parser";
 
-/** A node of the syntax tree, as far as it is looked at here (ESTree). */
+/** A node of the syntax tree, as far as it is inspected here (ESTree). */
 interface Node {
   readonly type: string;
   readonly start: number;
@@ -50,7 +50,7 @@ const countedIn: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Puts a counter at each place where control flow can part: functions, branches, loops, cases, the right sides of `&&`, `||`, `??`
- * and `?:`, handlers and default values. Lines stay where they are, so that stacks tell the truth.
+ * and `?:`, handlers and default values. Lines stay where they are, so that stacks stay correct.
  * @param firstCounter number of its first counter in the array that all files share.
  * @throws SyntaxError
  */
@@ -64,7 +64,7 @@ export function instrument(path: string, source: string, firstCounter: number): 
   const insert = (at: number, text: string): void => {
     insertions.push({ at, text, order: insertions.length });
   };
-  /** An end stands before a beginning at the same place, and an inner end before an outer one. */
+  /** An end stands before a start at the same place, and an inner end before an outer one. */
   const end = (node: Node, text: string, order = 0): void => {
     insertions.push({ at: node.end, text, order: -node.start - order });
   };

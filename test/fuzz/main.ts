@@ -21,8 +21,8 @@ Exit status: 0 nothing found, 1 something found, 2 usage. Findings are written t
 `;
 
 const here = import.meta.dirname;
-const findingsFolder = join(here, "findings");
-const workFolder = join(root, "node_modules/.cache/fuzz");
+const findingsDirectory = join(here, "findings");
+const workDirectory = join(root, "node_modules/.cache/fuzz");
 const moduleOf = ({ name }: TargetEntry): string => join(here, "targets", `${name}.ts`);
 /** Far beyond what any input takes, on a machine that has much else to do. */
 const hangMs = 20_000;
@@ -39,10 +39,10 @@ const progressLine = (name: string, { executions, corpus, corpusBytes, reached, 
 };
 
 /** Writes a finding down, and how to see it again. */
-function tell(name: string, { message, input, isReproducible }: Finding): void {
-  const folder = join(findingsFolder, name);
-  mkdirSync(folder, { recursive: true });
-  const file = join(folder, nameOf(input));
+function report(name: string, { message, input, isReproducible }: Finding): void {
+  const directory = join(findingsDirectory, name);
+  mkdirSync(directory, { recursive: true });
+  const file = join(directory, nameOf(input));
   writeFileSync(file, input);
   write(`\nFOUND by ${name}, with ${input.length} bytes: ${message}`);
   if (!isReproducible) write("  It did not happen again with this input alone: it depends on those before it.");
@@ -90,7 +90,7 @@ let found = 0;
 for (const target of chosen) {
   const { name, instrumented } = target;
   const corpus = join(here, "corpus", name);
-  const work = join(workFolder, name);
+  const work = join(workDirectory, name);
   const task = {
     module: moduleOf(target),
     instrumented,
@@ -100,15 +100,15 @@ for (const target of chosen) {
     runs,
     inputs: values.fresh ? [corpus] : [corpus, work],
     withSeeds: true,
-    workFolder: runs === 0 || values.fresh ? undefined : work,
-    keepFolder: values.keep ? corpus : undefined,
+    workDirectory: runs === 0 || values.fresh ? undefined : work,
+    keepDirectory: values.keep ? corpus : undefined,
   };
   const { progress, findings } = await supervise(task, (now) => {
     if (isTerminal) process.stdout.write(`\r\u001b[K${progressLine(name, now)}`);
   });
   if (isTerminal) process.stdout.write("\r\u001b[K");
   write(progress === undefined ? `${name}: ended before its first input` : progressLine(name, progress));
-  for (const finding of findings) tell(name, finding);
+  for (const finding of findings) report(name, finding);
   found += findings.length;
 }
 write(found === 0 ? "nothing found" : `${found} found`);

@@ -107,7 +107,7 @@ const mutations: readonly Mutation[] = [
     if (random.chance(0.6)) lines.splice(random.integer(lines.length + 1), 0, line);
     return Buffer.from(lines.join("\n"), "latin1");
   },
-  // The beginning of one and the end of another.
+  // The start of one and the end of another.
   (input, random, { other }) =>
     Buffer.concat([
       input.subarray(0, random.integer(input.length + 1)),

@@ -58,8 +58,8 @@ async function runChild(
   { hangMs, ...task }: Task & { readonly isMinimising: boolean },
   onProgress: (progress: Progress) => void,
 ): Promise<ChildRun> {
-  const folder = mkdtempSync(join(tmpdir(), "steward-fuzz-"));
-  const recorder = join(folder, "input");
+  const directory = mkdtempSync(join(tmpdir(), "steward-fuzz-"));
+  const recorder = join(directory, "input");
   const child = spawn(
     process.execPath,
     [
@@ -68,8 +68,8 @@ async function runChild(
       childModule,
       JSON.stringify({ ...task, recorder } satisfies ChildTask),
     ],
-    // Temporary files of the target go with its folder.
-    { stdio: ["ignore", "pipe", "pipe", "pipe"], env: { ...process.env, TMPDIR: folder, NODE_COMPILE_CACHE: "" } },
+    // Temporary files of the target go with its directory.
+    { stdio: ["ignore", "pipe", "pipe", "pipe"], env: { ...process.env, TMPDIR: directory, NODE_COMPILE_CACHE: "" } },
   );
   const findings: Finding[] = [];
   let progress: Progress | undefined;
@@ -115,7 +115,7 @@ async function runChild(
   clearInterval(watch);
   if (code === driverFailed) throw new Error(`the fuzzer itself failed: ${output}`);
   const last = hasEnded ? undefined : recorded(recorder);
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
   const how = isHung ? `did not end within ${hangMs / 1000} s` : `ended its process: ${signal ?? `exit ${code}`}`;
   const loss = hasEnded ? undefined : { message: `${how}\n${output}`.trim(), input: last?.input };
   return { progress, findings, loss };
@@ -126,18 +126,18 @@ export async function replay(
   task: Pick<Task, "module" | "instrumented" | "hangMs">,
   input: Buffer,
 ): Promise<Finding | undefined> {
-  const folder = mkdtempSync(join(tmpdir(), "steward-fuzz-"));
+  const directory = mkdtempSync(join(tmpdir(), "steward-fuzz-"));
   try {
-    const file = join(folder, "input");
+    const file = join(directory, "input");
     writeFileSync(file, input);
-    const rest = { seed: 0, seconds: 0, runs: 0, withSeeds: false, workFolder: undefined, keepFolder: undefined };
+    const rest = { seed: 0, seconds: 0, runs: 0, withSeeds: false, workDirectory: undefined, keepDirectory: undefined };
     const { module, instrumented, hangMs } = task;
     const child = { module, instrumented, hangMs, ...rest, inputs: [file], isMinimising: false };
     const { findings, loss } = await runChild(child, () => undefined);
     if (loss !== undefined) return { message: loss.message, input, isReproducible: true };
     return findings[0];
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 

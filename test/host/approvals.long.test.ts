@@ -29,21 +29,21 @@ describeOnHost("approvals on a host", (session) => {
   it("install an update once, whenever Steward is killed after they are given", async () => {
     const key = await newKey("killed", ["propose:updates:apply"]);
     const isRunning = async () => expect(await newest()).toMatchObject({ status: "running" });
-    const moments: readonly ((id: string) => Promise<unknown>)[] = [
+    const timestamps: readonly ((id: string) => Promise<unknown>)[] = [
       () => Promise.resolve(),
       (id) => statusOf(key, id, ["approved", "running", "done", "failed"]),
       () => eventually(isRunning),
       () => eventually(() => shell("test -s /srv/set-up")),
     ];
     const approved: string[] = [];
-    for (const [round, moment] of moments.entries()) {
+    for (const [round, timestamp] of timestamps.entries()) {
       await install(oldOf(slowNames));
       await shell("rm -f /srv/set-up");
       const { status, json: waits } = await ask(key, "POST", "/updates/apply", { body: { packages: slowNames } });
       expect([status, waits.status]).toEqual([202, "pending"]);
       approved.push(waits.id);
       const approving = approve(service().adminKey, waits).catch(() => undefined);
-      await moment(waits.id);
+      await timestamp(waits.id);
       await shell("systemctl kill --signal=KILL steward.service");
       await service().restart();
       await approving;
@@ -63,10 +63,10 @@ describeOnHost("approvals on a host", (session) => {
     await verifyAudit();
     const { entries } = await api().listAudit({ query: { operation: "applyUpdates", limit: 200 } });
     const runs = entries.filter(({ status, key_name: name }) => name === "killed" && status !== 202);
-    // What the kill came before has begun no operation, and says that it failed.
-    const begun = runs.filter(({ operation_id: id }) => id !== null);
-    expect(runs.filter((each) => !begun.includes(each)).map(({ outcome }) => outcome)).not.toContain("ok");
-    expect(begun.map(({ target, outcome }) => [target?.["approval"], outcome])).toEqual(
+    // What the kill came before has started no operation, and says that it failed.
+    const started = runs.filter(({ operation_id: id }) => id !== null);
+    expect(runs.filter((each) => !started.includes(each)).map(({ outcome }) => outcome)).not.toContain("ok");
+    expect(started.map(({ target, outcome }) => [target?.["approval"], outcome])).toEqual(
       approved.toReversed().map((id) => [id, "ok"]),
     );
   });

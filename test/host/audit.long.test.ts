@@ -4,8 +4,8 @@ import { installedPrograms } from "./program.ts";
 import { eventually } from "./support/eventually.ts";
 import { describeOnHost } from "./support/session.ts";
 
-const folder = "/var/lib/steward/audit";
-const first = `${folder}/audit-000000000001.log`;
+const directory = "/var/lib/steward/audit";
+const first = `${directory}/audit-000000000001.log`;
 
 describeOnHost("the audit log on a host", { fileSystem: "ext4", checks: [] }, (session) => {
   const steward = (...argv: readonly string[]) =>
@@ -25,7 +25,7 @@ describeOnHost("the audit log on a host", { fileSystem: "ext4", checks: [] }, (s
     expect(verified).toMatchObject({
       exitCode: 0,
       stdout: expect.stringMatching(
-        /^whole: entries 1 to \d+ in 1 file, and [3-9] written down elsewhere are among them\nhead: /,
+        /^intact: entries 1 to \d+ in 1 file, and [3-9] written down elsewhere are among them\nhead: /,
       ),
     });
     const listed = await steward("list", "--offline", "--operation", "createKey");
@@ -50,7 +50,7 @@ describeOnHost("the audit log on a host", { fileSystem: "ext4", checks: [] }, (s
     expect(entries.map(({ remote_address: from }) => from)).toEqual(
       expect.arrayContaining([1, 2, 3, 4, 5, 6].map((at) => `127.0.8.${at}`)),
     );
-    expect(await steward("verify")).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^whole: /) });
+    expect(await steward("verify")).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^intact: /) });
     await session.shell(
       `cp ${first} /root/before; sed 's/"remote_address":"127.0.8.2"/"remote_address":"127.0.8.9"/' /root/before > ${first}`,
     );
@@ -62,8 +62,8 @@ describeOnHost("the audit log on a host", { fileSystem: "ext4", checks: [] }, (s
     expect(await steward("verify")).toMatchObject({ exitCode: 0 });
   });
 
-  it("goes on, over a restart too, on files that can only be appended to", async () => {
-    await session.shell(`chattr +a ${folder} ${folder}/*.log`);
+  it("continues, over a restart too, on files that can only be appended to", async () => {
+    await session.shell(`chattr +a ${directory} ${directory}/*.log`);
     await session.service.restart();
     await makeKeys(2);
     expect(await steward("verify")).toMatchObject({ exitCode: 0, stderr: "" });
@@ -72,7 +72,7 @@ describeOnHost("the audit log on a host", { fileSystem: "ext4", checks: [] }, (s
     });
     expect(await session.host.exec(["rm", first], { allowFailure: true })).not.toMatchObject({ exitCode: 0 });
     expect((await session.api.listAudit({ query: { operation: "createKey", limit: 2 } })).entries).toHaveLength(2);
-    await session.shell(`chattr -a ${folder} ${folder}/*.log`);
+    await session.shell(`chattr -a ${directory} ${directory}/*.log`);
   });
 
   it("records a restart during which the service was killed as one without a known outcome", async () => {

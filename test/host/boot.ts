@@ -8,7 +8,7 @@ import { type CommandOptions, type CommandResult, plainEnvironment, runCommand }
 import type { Disk } from "./disk.ts";
 import { childrenOf, hasOwnNetwork, isInit } from "./processes.ts";
 import { diskDevice, silentTimers } from "./recipe.ts";
-import { killRun, type RunFolder } from "./runs.ts";
+import { killRun, type RunDirectory } from "./runs.ts";
 
 export type Bind = { source: string; target: string; readOnly?: boolean };
 
@@ -39,7 +39,7 @@ const powerOffTimeoutMs = 20_000;
 const rebootExitCode = 133;
 
 /** Starts the system on a mounted disk and waits until all of it runs. */
-export async function startGuest(run: RunFolder, disk: Disk, options: GuestOptions): Promise<Guest> {
+export async function startGuest(run: RunDirectory, disk: Disk, options: GuestOptions): Promise<Guest> {
   const output = openSync(run.console, "a");
   const launch = [fileURLToPath(new URL("./launch.ts", import.meta.url)), run.record, run.name];
   const container = spawn(
@@ -84,7 +84,7 @@ export async function startGuest(run: RunFolder, disk: Disk, options: GuestOptio
   try {
     if (pid === undefined) await exited;
     const leader = await until(
-      // It leaves the network of this machine some moments after it has begun.
+      // It leaves the network of this machine some times after it has started.
       () => childrenOf(pid ?? 0).find((each) => isInit(each) && (!options.privateNetwork || hasOwnNetwork(each))),
       "its first process starts",
     );
@@ -124,7 +124,7 @@ export function enterCommand(leader: number, argv: readonly string[]): string[] 
 }
 
 /** SIGTERM asks systemd-nspawn for an orderly shutdown of the system inside. */
-async function powerOff(run: RunFolder, container: ChildProcess, exited: Promise<unknown>): Promise<void> {
+async function powerOff(run: RunDirectory, container: ChildProcess, exited: Promise<unknown>): Promise<void> {
   container.ref();
   container.kill("SIGTERM");
   const inTime = await Promise.race([exited.then(() => true), sleep(powerOffTimeoutMs, false, { ref: false })]);
@@ -132,14 +132,14 @@ async function powerOff(run: RunFolder, container: ChildProcess, exited: Promise
   await exited;
 }
 
-function containerCommand(run: RunFolder, disk: Disk, options: GuestOptions): string[] {
+function containerCommand(run: RunDirectory, disk: Disk, options: GuestOptions): string[] {
   const binds = [...options.binds, { source: disk.device, target: diskDevice }];
   const flags = binds.map(({ source, target, readOnly }: Bind) => {
     const paths = [source, target].map((path) => path.replaceAll(/[\\:]/g, "\\$&")).join(":");
     return `${readOnly === true ? "--bind-ro" : "--bind"}=${paths}`;
   });
   return [
-    // Even if the process that started it is killed, a guest does not outlive it: it is told to shut down.
+    // Even if the process that started it is killed, a guest does not outlive it: it is asked to shut down.
     "setpriv",
     "--pdeathsig",
     "TERM",
@@ -166,6 +166,6 @@ function containerCommand(run: RunFolder, disk: Disk, options: GuestOptions): st
   ];
 }
 
-function readConsole(run: RunFolder): string {
+function readConsole(run: RunDirectory): string {
   return readFileSync(run.console, "utf8").slice(-4000);
 }

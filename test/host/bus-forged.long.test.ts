@@ -5,7 +5,7 @@ import { entry, property } from "./support/systemctl.ts";
 
 const manager = "org.freedesktop.systemd1.Manager";
 const sleeper = ["[Service]", "ExecStart=/bin/sleep infinity"];
-const untilTold = "/bin/sh -c 'until test -e /run/go-on; do sleep 0.1; done'";
+const untilReported = "/bin/sh -c 'until test -e /run/go-on; do sleep 0.1; done'";
 
 /** The bus lets every local user send a signal to whom they like; match rules are about broadcast ones alone. */
 describeOnHost("signals that another user sends to the service", { checks: [] }, (session) => {
@@ -43,7 +43,7 @@ describeOnHost("signals that another user sends to the service", { checks: [] },
 
   it("do not say how a restart has ended", async () => {
     await session.writeUnits({
-      "slow.service": ["[Service]", "Type=oneshot", `ExecStart=${untilTold}`, "ExecStart=/bin/false"],
+      "slow.service": ["[Service]", "Type=oneshot", `ExecStart=${untilReported}`, "ExecStart=/bin/false"],
       "after-job.service": sleeper,
     });
     const answer = session.api.restartService({ params: { name: "slow" } }).then(

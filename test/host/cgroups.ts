@@ -11,16 +11,16 @@ export function machineRunsSystemd(): boolean {
 
 /** Moves this process into a new control group, in each hierarchy in which a guest's systemd keeps its services. */
 export function enterCgroup(name: string): void {
-  for (const folder of cgroupFolders(name)) {
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, "cgroup.procs"), "0");
+  for (const directory of cgroupDirectories(name)) {
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, "cgroup.procs"), "0");
   }
 }
 
 /** The processes in the control group of a guest, with all groups below. */
 export function cgroupProcesses(name: string): number[] {
-  return cgroupFolders(name).flatMap((folder) =>
-    [folder, ...foldersBelow(folder)].flatMap((path) => {
+  return cgroupDirectories(name).flatMap((directory) =>
+    [directory, ...directoriesBelow(directory)].flatMap((path) => {
       try {
         return readFileSync(join(path, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number);
       } catch {
@@ -32,9 +32,9 @@ export function cgroupProcesses(name: string): number[] {
 
 /** Removes the control group with all below it. @returns whether it is gone: one in which a process is still ending stays. */
 export function removeCgroup(name: string): boolean {
-  const folders = cgroupFolders(name).filter((folder) => existsSync(folder));
-  for (const folder of folders) {
-    for (const path of [...foldersBelow(folder).reverse(), folder]) {
+  const directories = cgroupDirectories(name).filter((directory) => existsSync(directory));
+  for (const directory of directories) {
+    for (const path of [...directoriesBelow(directory).reverse(), directory]) {
       try {
         rmdirSync(path);
       } catch {
@@ -42,10 +42,10 @@ export function removeCgroup(name: string): boolean {
       }
     }
   }
-  return !folders.some((folder) => existsSync(folder));
+  return !directories.some((directory) => existsSync(directory));
 }
 
-function cgroupFolders(name: string): string[] {
+function cgroupDirectories(name: string): string[] {
   const path = machineRunsSystemd() ? join("system.slice", `${name}.scope`) : name;
   const mounts = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
   return mounts.flatMap((line) => {
@@ -57,10 +57,10 @@ function cgroupFolders(name: string): string[] {
   });
 }
 
-function foldersBelow(folder: string): string[] {
+function directoriesBelow(directory: string): string[] {
   try {
-    const entries = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    return entries.flatMap((entry) => [join(folder, entry.name), ...foldersBelow(join(folder, entry.name))]);
+    const entries = readdirSync(directory, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    return entries.flatMap((entry) => [join(directory, entry.name), ...directoriesBelow(join(directory, entry.name))]);
   } catch {
     return [];
   }

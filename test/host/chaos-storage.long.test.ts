@@ -35,12 +35,12 @@ describeOnHost("a state directory", (session) => {
     disk?.dispose();
   });
 
-  it("without free space keeps a killed service from starting no longer than until there is room", async () => {
+  it("without free space keeps a killed service from starting no longer than until there is space", async () => {
     const { id } = await createKey();
     await session.shell(`dd if=/dev/zero of=${stateDir}/fill bs=64k 2>/dev/null; sync`);
     chaos.load.expectTrouble(true);
     await systemctl("kill", "--kill-whom=main", "--signal=KILL", unit);
-    // It either runs and refuses, or is brought back again and again: as soon as there is room it runs.
+    // It either runs and refuses, or is brought back again and again: as soon as there is space it runs.
     await eventually(async () => expect(Number(await property(session, unit, "NRestarts"))).toBeGreaterThan(0), 30_000);
     await session.shell(`rm ${stateDir}/fill`);
     await eventually(async () => {

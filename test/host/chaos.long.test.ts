@@ -18,7 +18,7 @@ describeOnHost("a service under load", (session) => {
   const systemctl = (...words: readonly string[]) => session.host.exec(["systemctl", ...words]);
   const kill = (signal: string) => systemctl("kill", "--kill-whom=main", `--signal=${signal}`, "steward.service");
 
-  /** It lists a unit as systemd has it at this moment, which nobody restarts by way of the service. */
+  /** It lists a unit as systemd has it right now, which nobody restarts by way of the service. */
   const knowsUnits = () =>
     eventually(async () => {
       await systemctl("restart", "polkit.service");
@@ -41,7 +41,7 @@ describeOnHost("a service under load", (session) => {
     await chaos?.load.stop();
   });
 
-  it("goes on when the system bus is restarted and killed", async () => {
+  it("continues when the system bus is restarted and killed", async () => {
     await chaos.happen({
       async act() {
         await systemctl("restart", "dbus.service");
@@ -54,7 +54,7 @@ describeOnHost("a service under load", (session) => {
     await knowsUnits();
   });
 
-  it("goes on when systemd is executed again, watchdog pings included", async () => {
+  it("continues when systemd is executed again, watchdog pings included", async () => {
     await chaos.happen({
       act: () => systemctl("daemon-reexec"),
       mayFail: withoutSystemd,
@@ -68,7 +68,7 @@ describeOnHost("a service under load", (session) => {
     });
   });
 
-  it("goes on when journald is restarted, and its files are rotated and vacuumed", async () => {
+  it("continues when journald is restarted, and its files are rotated and vacuumed", async () => {
     await chaos.happen({
       async act() {
         await systemctl("restart", "systemd-journald.service");
@@ -80,7 +80,7 @@ describeOnHost("a service under load", (session) => {
     });
   });
 
-  it("goes on after it was stopped for a while", async () => {
+  it("continues after it was stopped for a while", async () => {
     await chaos.happen({
       async act() {
         await kill("STOP");

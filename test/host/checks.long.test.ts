@@ -20,8 +20,8 @@ import {
 } from "./support/small-disk.ts";
 
 const megabyte = 2 ** 20;
-const folder = "/mnt/small disk";
-const quoted = `'${folder}'`;
+const directory = "/mnt/small disk";
+const quoted = `'${directory}'`;
 /** The machine is shared: what else is mounted may be as full as it is. */
 const looksOnlyAt = (details: object, path: string): unknown =>
   (Reflect.get(details, "file_systems") as { path: string }[]).find((each) => each.path === path);
@@ -66,7 +66,7 @@ describeOnHost("checks on a broken host", (session) => {
         ];
         await session.shell(lines.join("\n"));
         const { details } = await session.api.getCheck({ params: { check_id: "disk_space" } });
-        return Reflect.get(looksOnlyAt(details, folder) as object, "status");
+        return Reflect.get(looksOnlyAt(details, directory) as object, "status");
       };
       try {
         expect([await statusAt(70), await statusAt(79), await statusAt(81), await statusAt(79)]).toEqual([
@@ -126,15 +126,15 @@ describeOnHost("checks on a broken host", (session) => {
     });
 
     it("disk_space warns on a disk that is nine tenths full, fails on a full one and agrees with df", async () => {
-      expect(looksOnlyAt((await runCheck(session, "disk_space")).details, folder)).toMatchObject({
+      expect(looksOnlyAt((await runCheck(session, "disk_space")).details, directory)).toMatchObject({
         total_gb: expect.closeTo(0.03, 2),
       });
-      const room = Number(await session.shell(`df --output=avail -B1 ${quoted} | tail -1`));
-      await session.shell(`head -c ${Math.round(room * 0.905)} /dev/zero > ${quoted}/filling`);
+      const space = Number(await session.shell(`df --output=avail -B1 ${quoted} | tail -1`));
+      await session.shell(`head -c ${Math.round(space * 0.905)} /dev/zero > ${quoted}/filling`);
       const filled = await runCheck(session, "disk_space");
-      expect(filled).toMatchObject({ status: "warn", details: { path: folder } });
+      expect(filled).toMatchObject({ status: "warn", details: { path: directory } });
       // df rounds up.
-      const { percent_used: percent } = looksOnlyAt(filled.details, folder) as { percent_used: number };
+      const { percent_used: percent } = looksOnlyAt(filled.details, directory) as { percent_used: number };
       expect(Math.ceil(percent)).toBe(
         Number.parseInt(await session.shell(`df --output=pcent ${quoted} | tail -1`), 10),
       );
@@ -142,9 +142,9 @@ describeOnHost("checks on a broken host", (session) => {
       expect(await runCheck(session, "disk_space")).toMatchObject({
         status: "fail",
         message: expect.stringMatching(/^\/mnt\/small disk is 100 % full: 0 B of [\d.]+ MiB left/),
-        details: { path: folder, percent_used: 100, free_gb: 0 },
+        details: { path: directory, percent_used: 100, free_gb: 0 },
       });
-      expect((await runCheck(session, "disk_space", { ignore: [folder] })).status).toBe("pass");
+      expect((await runCheck(session, "disk_space", { ignore: [directory] })).status).toBe("pass");
       await session.shell(`rm ${quoted}/filling`);
       expect((await runCheck(session, "disk_space")).status).toBe("pass");
     });
@@ -153,9 +153,9 @@ describeOnHost("checks on a broken host", (session) => {
       await session.shell(`cd ${quoted} && (for n in $(seq 200); do : > file-$n || exit; done) 2>/dev/null || true`);
       expect(await runCheck(session, "inode_usage")).toMatchObject({
         status: "fail",
-        details: { path: folder, percent_used: 100, free_inodes: 0 },
+        details: { path: directory, percent_used: 100, free_inodes: 0 },
       });
-      expect(looksOnlyAt((await runCheck(session, "disk_space")).details, folder)).toMatchObject({
+      expect(looksOnlyAt((await runCheck(session, "disk_space")).details, directory)).toMatchObject({
         free_gb: expect.closeTo(0.03, 1),
       });
       await session.shell(`rm ${quoted}/file-*`);
@@ -180,7 +180,7 @@ describeOnHost("checks on a broken host", (session) => {
       await session.shell(`mount -o remount,ro ${quoted}`);
       expect(await runCheck(session, "read_only_filesystems")).toMatchObject({
         status: "pass",
-        details: { looked_at: expect.not.arrayContaining([folder]), read_only: [] },
+        details: { looked_at: expect.not.arrayContaining([directory]), read_only: [] },
       });
       await session.shell(`mount -o remount,rw ${quoted}`);
     });
@@ -193,7 +193,7 @@ describeOnHost("checks on a broken host", (session) => {
       expect(await session.shell(`touch ${quoted}/new 2>&1 || true`)).toMatch(/Read-only file system/);
       expect(await runCheck(session, "read_only_filesystems")).toMatchObject({
         status: "fail",
-        details: { read_only: [{ path: folder }] },
+        details: { read_only: [{ path: directory }] },
       });
     });
   });
@@ -216,7 +216,7 @@ describeOnHost("checks on a broken host", (session) => {
       const before = await lastKernelLineAt();
       await disk.exhaust();
       await write(16);
-      // XFS has begun a part of its journal before.
+      // XFS has started a part of its journal before.
       await session.shell(`(cd ${thin} && seq 20000 | xargs touch; sync -f .) > /dev/null 2>&1; true`);
       const lines = await eventually(async () => {
         const said = await kernelLinesAbout(device, before);

@@ -23,7 +23,7 @@ describeOnHost("the command line on a host", { checks: ["disk_space", "systemd_f
     const slow = { name: "slow", version: "1.0", place: "main" } as const;
     await makePackageSources(session, [slow]);
     await shell("DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet slow");
-    // The update goes on once the service is back.
+    // The update continues once the service is back.
     const postinst = ["touch /run/at-work", "until test -e /run/go-on; do sleep 0.1; done"];
     await makePackageSources(session, [{ ...slow, version: "1.1", postinst }]);
     await session.host.writeFile("/etc/steward/config.yaml", "updates: { backend: packages }\n");
@@ -31,11 +31,11 @@ describeOnHost("the command line on a host", { checks: ["disk_space", "systemd_f
     const run = atTerminal(["updates", "apply", "--package", "slow"], {
       steps: [
         { wait: "[y/N]", send: "y\r" },
-        { wait: "%", mark: "/run/begun" },
+        { wait: "%", mark: "/run/started" },
         { wait: "lost the connection", mark: "/run/lost" },
       ],
     });
-    await made("/run/begun");
+    await made("/run/started");
     await made("/run/at-work");
     await session.service.stop();
     await made("/run/lost");
@@ -51,7 +51,7 @@ describeOnHost("the command line on a host", { checks: ["disk_space", "systemd_f
     expect(stripVTControlCharacters(output)).toMatch(/█+░* \d+ % /);
     const { stdout } = await inPipe(["operations", "--json"]);
     const all = (JSON.parse(stdout) as { operations: { kind: string }[] }).operations;
-    // Nothing was begun twice.
+    // Nothing was started twice.
     expect(all.filter(({ kind }) => kind === "updates.apply")).toHaveLength(1);
   });
 

@@ -46,7 +46,7 @@ function parseRequest(argv: readonly string[]): Request {
   const unknown = tokens.find((token) => token.kind === "positional" && token.index < end && token.value !== "build");
   if (unknown?.kind === "positional") {
     throw new Error(
-      `cannot do ${unknown.value}: it is no command of this program (to run it inside the host, put -- before it)`,
+      `cannot do ${unknown.value}: it is not a command of this program (to run it inside the host, put -- before it)`,
     );
   }
   const command = argv.slice(end + 1);

@@ -16,7 +16,7 @@ export type Log = (line: string) => void;
 /** The log of a caller that was given none. */
 export const noLog: Log = () => undefined;
 
-/** The environment of every command: tools answer in one language, whoever runs the tests. */
+/** The environment of every command: tools answer in one language, no matter who runs the tests. */
 export const plainEnvironment: Readonly<Record<string, string>> = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   LC_ALL: "C.UTF-8",
@@ -49,7 +49,7 @@ export function runCommand(argv: readonly string[], options: CommandOptions = {}
     }, timeoutMs);
     child.stdout.on("data", (chunk: Buffer) => stdout.push(chunk));
     child.stderr.on("data", (chunk: Buffer) => stderr.push(chunk));
-    // A command that does not read its input closes the pipe early; its exit code tells what there is to tell.
+    // A command that does not read its input closes the pipe early; its exit code says what there is to say.
     child.stdin.on("error", () => undefined);
     child.stdin.end(options.input ?? "");
     child.on("error", (error) => {

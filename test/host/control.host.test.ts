@@ -128,10 +128,10 @@ describeOnHost("what the service changes of a host", { checks: [] }, (session) =
 
   it("enabling on a read-only file system is refused with the reason of systemd", async () => {
     await session.writeUnits({ "fixed.service": [...sleeper, "[Install]", "WantedBy=multi-user.target"] });
-    const folder = "/etc/systemd/system";
-    await shell(`mount --bind ${folder} ${folder} && mount -o remount,bind,ro ${folder}`);
+    const directory = "/etc/systemd/system";
+    await shell(`mount --bind ${directory} ${directory} && mount -o remount,bind,ro ${directory}`);
     const error = await refusal(session.api.enableService(input("fixed")));
-    await shell(`umount ${folder}`);
+    await shell(`umount ${directory}`);
     expect(error).toMatchObject({ status: 503, message: expect.stringMatching(/systemd refuses it now .*read-only/i) });
     expect(await session.api.enableService(input("fixed"))).toMatchObject({ enabled: true });
   });

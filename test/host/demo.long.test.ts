@@ -29,7 +29,7 @@ describe.skipIf(missing.length > 0)("npm run demo", () => {
       const number = numberOf(demo.pid);
       demo.child.kill("SIGKILL");
       await demo.ended;
-      // The guest is told to shut down when the process that started it is gone.
+      // The guest is asked to shut down when the process that started it is gone.
       await eventually(() => expect(hasLink(number)).toBe(false), 30_000);
       const clean = runDemo("--clean");
       expect(await clean.ended).toBe(0);

@@ -40,7 +40,7 @@ const tableOf = (rows: readonly (Fault & { readonly missing: readonly string[] }
     "",
     "Each file is what a model is sent to explain a check, after [its instructions](instructions.txt), word for word but for times, process ids and the size of the machine. The faults are",
     "provoked on a booted Debian by [diagnosis.long.test.ts](../diagnosis.long.test.ts), which fails where the bundle does not name the cause.",
-    "`STEWARD_WRITE_BUNDLES=1 npm run test:all -- diagnosis` writes these files anew.",
+    "`STEWARD_WRITE_BUNDLES=1 npm run test:all -- diagnosis` writes these files again.",
     "",
     `In ${named} of ${rows.length} the bundle names the cause.`,
     "",
@@ -104,7 +104,7 @@ describeOnHost("the evidence of an explanation", (session) => {
   };
 
   it.each(faults)("names the cause when $what ($name)", async (fault) => {
-    const { name, check, found, evidence, provoke, mend } = fault;
+    const { name, check, found, evidence, provoke, repair } = fault;
     const shown = async (): Promise<void> => {
       await provoke(session);
       await eventually(async () => {
@@ -133,7 +133,7 @@ describeOnHost("the evidence of an explanation", (session) => {
         });
       else await shown();
     } finally {
-      await mend(session);
+      await repair(session);
       // The next bundle has other checks as they are then.
       await session.api.getCheck({ params: { check_id: check } });
     }

@@ -25,7 +25,7 @@ export async function unmountDisk(mountPoint: string): Promise<void> {
   }
 }
 
-/** The same for the moments in which nothing can be awaited any more: does what is possible, throws nothing. */
+/** The same for the times in which nothing can be awaited any more: does what is possible, throws nothing. */
 export function unmountDiskSync(mountPoint: string): void {
   let attempt = 0;
   untilSync(() => {

@@ -6,10 +6,10 @@ import { describeOnHost } from "./support/session.ts";
 
 const pages = ["README.md", "docs/cli.md", "docs/plugins.md", "docs/install.md"] as const;
 const checkout = "/opt/steward";
-const folder = "/root/docs";
+const directory = "/root/docs";
 
 /** Commands that are not run here, by how they begin, and why. */
-const notRun: readonly (readonly [beginning: string, why: string])[] = [
+const notRun: readonly (readonly [prefix: string, why: string])[] = [
   ["npm ", "builds or starts something of the checkout: test/process/npm.test.ts, package-contents"],
   ["bin/steward doctor --fix", "asks: test/host/cli.long.test.ts"],
   ["bin/steward updates apply", "asks: test/host/cli.long.test.ts"],
@@ -60,8 +60,7 @@ function commandsOf(page: string): readonly string[] {
   return [...lines, ...blocks];
 }
 
-const reasonFor = (command: string): string | undefined =>
-  notRun.find(([beginning]) => command.startsWith(beginning))?.[1];
+const reasonFor = (command: string): string | undefined => notRun.find(([prefix]) => command.startsWith(prefix))?.[1];
 const all = pages.flatMap((page) => commandsOf(page).map((command) => ({ page, command })));
 const isSetting = (command: string): boolean => command.startsWith("export ");
 /** Follows the journal for ever. */
@@ -69,7 +68,7 @@ const isStream = (command: string): boolean => command.includes("new WebSocket")
 const run = all.filter(({ command }) => reasonFor(command) === undefined && !isSetting(command));
 
 it("each command of the docs that is not run has a reason, and each reason a command", () => {
-  const unused = notRun.filter(([beginning]) => !all.some(({ command }) => command.startsWith(beginning)));
+  const unused = notRun.filter(([prefix]) => !all.some(({ command }) => command.startsWith(prefix)));
   expect(unused).toEqual([]);
   expect(run.length).toBeGreaterThan(40);
 });
@@ -80,7 +79,7 @@ describeOnHost("commands of the docs, pasted as they stand", { privateNetwork: t
     .map(({ command }) => command)
     .join("\n");
   const paste = (command: string) =>
-    session.host.exec(["bash", "-c", `cd ${folder}\n${settings}\n${command}`], {
+    session.host.exec(["bash", "-c", `cd ${directory}\n${settings}\n${command}`], {
       allowFailure: true,
       timeoutMs: 60_000,
     });
@@ -94,9 +93,9 @@ describeOnHost("commands of the docs, pasted as they stand", { privateNetwork: t
     const script = 'while :; do echo "<4>upstream timed out"; sleep 1; done';
     await session.writeUnits({ "nginx.service": ["[Service]", `ExecStart=/bin/sh -c '${script}'`] });
     await session.shell(
-      `mkdir ${folder} && ln -s ${checkout}/bin ${checkout}/scripts ${folder}/ && systemctl start nginx`,
+      `mkdir ${directory} && ln -s ${checkout}/bin ${checkout}/scripts ${directory}/ && systemctl start nginx`,
     );
-    await session.shell(`install -m 600 /var/lib/steward/admin.key ${folder}/my.key`);
+    await session.shell(`install -m 600 /var/lib/steward/admin.key ${directory}/my.key`);
     const usual = ["[Service]", "Environment=STEWARD_LISTEN=127.0.0.1:8470", ""].join("\n");
     await host.writeFile("/etc/systemd/system/steward.service.d/60-address.conf", usual);
     await session.shell("systemctl daemon-reload && systemctl restart steward");

@@ -54,23 +54,23 @@ describeOnHost("the examples", (session) => {
     });
 
     it("shows what an update would do, and leaves it when nobody says yes", async () => {
-      const begun = await operations();
+      const started = await operations();
       const { code, stdout } = await run("update");
       expect([code, stdout]).toEqual([1, expect.stringMatching(/library.*Do it\? \[y\/N\] $/s)]);
-      expect(await operations()).toBe(begun);
+      expect(await operations()).toBe(started);
     });
 
     it("installs security updates and nothing else, once, and follows them", async () => {
-      const begun = await operations();
+      const started = await operations();
       expect(await run("update", "--yes")).toMatchObject({
         code: 0,
         stderr: "",
         stdout: expect.stringMatching(/library.*\n1 updated, snapshot \d{8}-\d{6}/s),
       });
       expect(await versionsOf(names)).toEqual(onlySecurity);
-      expect(await operations()).toBe(begun + 1);
+      expect(await operations()).toBe(started + 1);
       expect((await run("update", "--yes")).code).toBe(0);
-      expect(await operations()).toBe(begun + 1);
+      expect(await operations()).toBe(started + 1);
     });
   });
 
@@ -87,23 +87,23 @@ describeOnHost("the examples", (session) => {
     };
 
     it("shows the plan and changes nothing with --check", async () => {
-      const [begun, pid] = [await operations(), await pidOf("toy.service")];
+      const [started, pid] = [await operations(), await pidOf("toy.service")];
       const { code, stdout } = await play(["--check"]);
       expect([code, stdout]).toEqual([0, expect.stringMatching(/Show the plan.*library/s)]);
-      expect([await operations(), await pidOf("toy.service")]).toEqual([begun, pid]);
+      expect([await operations(), await pidOf("toy.service")]).toEqual([started, pid]);
     });
 
     it("installs what the plan says, follows it, and restarts the service, however much it prints", async () => {
-      const [begun, pid] = [await operations(), await pidOf("toy.service")];
+      const [started, pid] = [await operations(), await pidOf("toy.service")];
       const { code, stdout } = await play(["-vvv"]);
       expect([code, stdout]).toEqual([0, expect.stringMatching(/1 updated, snapshot \d{8}-\d{6}/)]);
       expect(await versionsOf(names)).toEqual(onlySecurity);
-      expect(await operations()).toBe(begun + 1);
+      expect(await operations()).toBe(started + 1);
       expect(await pidOf("toy.service")).not.toBe(pid);
       // There is nothing to install any more.
       const again = await play([]);
       expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('"steward_plan.steps": []')]);
-      expect(await operations()).toBe(begun + 1);
+      expect(await operations()).toBe(started + 1);
     });
 
     it("fails with the words of the service", async () => {

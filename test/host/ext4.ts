@@ -2,7 +2,7 @@ import { rename, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runCommand } from "./commands.ts";
 import { mountDisk, unmountDisk } from "./disk.ts";
-import type { RunFolder } from "./runs.ts";
+import type { RunDirectory } from "./runs.ts";
 
 /** What of the system is there for its btrfs alone: on another file system nobody would have set it up. */
 const withoutBtrfs: Readonly<Record<string, string>> = {
@@ -11,10 +11,10 @@ const withoutBtrfs: Readonly<Record<string, string>> = {
 };
 
 /**
- * Puts the system of a guest that does not run yet on an ext4 file system instead. All of it is in the folder of the run, and goes
+ * Puts the system of a guest that does not run yet on an ext4 file system instead. All of it is in the directory of the run, and goes
  * with that.
  */
-export async function moveToExt4(run: RunFolder, sizeBytes: number): Promise<void> {
+export async function moveToExt4(run: RunDirectory, sizeBytes: number): Promise<void> {
   const moved = `${run.image}.ext4`;
   await writeFile(moved, "");
   await truncate(moved, sizeBytes);

@@ -36,7 +36,7 @@ export async function readGuestFile(root: string, path: string): Promise<string>
   return readFile(await resolveInGuest(root, path), "utf8");
 }
 
-/** Writes a text file of the guest with exactly this mode, and makes the folders it needs. */
+/** Writes a text file of the guest with exactly this mode, and makes the directories it needs. */
 export async function writeGuestFile(root: string, path: string, content: string, mode = 0o644): Promise<void> {
   const target = await resolveInGuest(root, path);
   await mkdir(dirname(target), { recursive: true });

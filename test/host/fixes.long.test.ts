@@ -146,7 +146,7 @@ describeOnHost("the fix of services and of the clock", { checks: ["systemd_faile
     it("is not offered, and refuses, beside a chronyd that systemd does not know", async () => {
       await withKernelClock(async ({ believe }) => {
         await install("/bin/sleep infinity");
-        // In a container the kernel is believed, whoever sets its clock.
+        // In a container the kernel is believed, no matter who sets its clock.
         await session.shell("mv /run/systemd/container /run/container-mark");
         const directives = ["local", `port ${await freePort()}`, "bindaddress 127.0.0.1", "cmdport 0"];
         await session.shell(
@@ -259,7 +259,7 @@ describeOnHost("the fix of storage", (session) => {
     });
 
     it("removes files that are old and known, and nothing else", async () => {
-      // A run that had begun before may still be under way.
+      // A run that had started before may still be under way.
       await eventually(async () => {
         expect(await check("disk_space")).toMatchObject({ status: "fail", fixable: true, fix_id: "disk_cleanup" });
       });
@@ -355,25 +355,25 @@ describeOnHost("the fix of storage", (session) => {
   });
 
   describe("with a journal that has grown", () => {
-    const ownFolder = "/var/log/journal/$(cat /etc/machine-id)";
+    const ownDirectory = "/var/log/journal/$(cat /etc/machine-id)";
     /** Real archived files: entries are written and rotated, then the file is there so many times under its own names. */
     let made = 0;
-    // journald keeps to a tenth of its disk unless it is told otherwise, as on a host whose limit was raised.
+    // journald keeps to a tenth of its disk unless set otherwise, as on a host whose limit was raised.
     beforeAll(() =>
       session.host.writeFile(
         "/etc/systemd/journald.conf.d/grown.conf",
         "[Journal]\nSystemMaxUse=4G\nSystemMaxFileSize=64M\nSystemKeepFree=1M\n",
       ),
     );
-    const grow = async (folder: string, copies: number): Promise<void> => {
+    const grow = async (directory: string, copies: number): Promise<void> => {
       made += copies;
       await session.shell(
         [
           "set -e",
           "head -c 3000000 /dev/urandom | base64 -w 2000 | logger; journalctl --sync; journalctl --rotate",
-          `mkdir -p ${folder}; one=$(ls -t ${ownFolder}/system@*.journal | head -1)`,
+          `mkdir -p ${directory}; one=$(ls -t ${ownDirectory}/system@*.journal | head -1)`,
           `for n in $(seq ${made - copies + 1} ${made}); do`,
-          `cp --reflink=never $one ${folder}/$(printf 'system@%032x-%016x-%016x.journal' $n $n $n); done`,
+          `cp --reflink=never $one ${directory}/$(printf 'system@%032x-%016x-%016x.journal' $n $n $n); done`,
         ].join("\n"),
       );
     };
@@ -381,10 +381,10 @@ describeOnHost("the fix of storage", (session) => {
 
     it("vacuum_journal brings it below the threshold, damaged files included", async () => {
       await configure(limits);
-      await grow(ownFolder, 18);
+      await grow(ownDirectory, 18);
       // Damaged ones go with the others, as long as they are named like them.
       const damaged = "system@0000000000000000-0000000000000000.journal~";
-      await session.shell(`head -c 5000000 /dev/urandom > ${ownFolder}/${damaged}`);
+      await session.shell(`head -c 5000000 /dev/urandom > ${ownDirectory}/${damaged}`);
       expect(await check("journal_size")).toMatchObject({ status: "fail", fix_id: "vacuum_journal" });
       const before = await fileTree(session);
       const own = {

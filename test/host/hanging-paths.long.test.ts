@@ -73,7 +73,7 @@ describeOnHost(
         await session.api.applyUpdates({ body: { type: "all" }, query: { dry_run: true } });
       });
 
-      it("is not looked at again by a service that was restarted, until it answers", async () => {
+      it("is not inspected again by a service that was restarted, until it answers", async () => {
         await session.service.restart();
         expect(await listed()).toEqual(withoutSlow);
         expect(await looks("keys")).toBe(1);

@@ -5,9 +5,9 @@ import { type CommandResult, type Log, noLog, runCommand } from "./commands.ts";
 import { mountDisk, unmountDisk } from "./disk.ts";
 import { moveToExt4 } from "./ext4.ts";
 import { readGuestFile, writeGuestFile } from "./files.ts";
-import { cacheFolder, ensureImage } from "./image.ts";
+import { cacheDirectory, ensureImage } from "./image.ts";
 import { defaultSuite, recipeOf, type Suite } from "./recipe.ts";
-import { createRunFolder, killRun, type RunFolder, removeRunFolder, sweepRuns } from "./runs.ts";
+import { createRunDirectory, killRun, type RunDirectory, removeRunDirectory, sweepRuns } from "./runs.ts";
 import { type RunningService, type ServiceOptions, startService } from "./service.ts";
 
 export type HostOptions = {
@@ -18,7 +18,7 @@ export type HostOptions = {
   bind?: readonly Bind[];
   /** What its system is on: `btrfs`, with snapper, unless given. The move takes some seconds. */
   fileSystem?: "btrfs" | "ext4";
-  /** Runs at the beginning of each boot, with the number of the first process: for a network that services find when they start. */
+  /** Runs at the start of each boot, with the number of the first process: for a network that services find when they start. */
   onStart?: (leader: number) => Promise<void>;
   /** Runs after each boot, the first one and those that reboots lead to, before anybody else can use the guest. */
   onBoot?: (guest: BootedGuest) => Promise<void>;
@@ -29,8 +29,8 @@ export type HostOptions = {
 export type BootedGuest = {
   /** The number of its first process, seen from outside: whose namespaces are its own. */
   readonly leader: number;
-  /** A folder of this machine that goes with the host. */
-  readonly folder: string;
+  /** A directory of this machine that goes with the host. */
+  readonly directory: string;
   exec(argv: readonly string[], options?: ExecOptions): Promise<CommandResult>;
 };
 
@@ -46,7 +46,7 @@ export type Host = {
   busSocket(): Promise<string>;
   /** Reads a file inside, wherever it is mounted; symbolic links lead where they lead for the guest. */
   readFile(path: string): Promise<string>;
-  /** Writes a file inside and makes the folders it needs. */
+  /** Writes a file inside and makes the directories it needs. */
   writeFile(path: string, content: string, mode?: number): Promise<void>;
   /** Installs the service from the checkout as steward.service, starts it and waits until it listens. */
   startService(options?: ServiceOptions): Promise<RunningService>;
@@ -67,8 +67,8 @@ export async function bootHost(options: HostOptions = {}): Promise<Host> {
   const log = options.log ?? noLog;
   const suite = options.suite ?? defaultSuite();
   const image = await ensureImage(suite, log);
-  sweepRuns(cacheFolder(), log);
-  const run = createRunFolder(cacheFolder());
+  sweepRuns(cacheDirectory(), log);
+  const run = createRunDirectory(cacheDirectory());
   try {
     const startedAt = performance.now();
     await runCommand(["cp", "--sparse=always", "--reflink=auto", image, run.image]);
@@ -82,12 +82,12 @@ export async function bootHost(options: HostOptions = {}): Promise<Host> {
     );
     return host;
   } catch (error) {
-    await removeRunFolder(run);
+    await removeRunDirectory(run);
     throw error;
   }
 }
 
-async function runHost(run: RunFolder, options: HostOptions): Promise<Host> {
+async function runHost(run: RunDirectory, options: HostOptions): Promise<Host> {
   const binds: Bind[] = [{ source: checkout, target: "/opt/steward", readOnly: true }, ...(options.bind ?? [])];
   const waiting = new Set<(guest: Promise<Guest>) => void>();
   let isStopped = false;
@@ -103,8 +103,8 @@ async function runHost(run: RunFolder, options: HostOptions): Promise<Host> {
       binds,
       onStart: options.onStart,
     });
-    await options.onBoot?.({ leader: guest.leader, folder: run.path, exec: (argv, how) => guest.exec(argv, how) });
-    // The mount has to be made anew for a reboot from inside as well, or a changed default subvolume would not count.
+    await options.onBoot?.({ leader: guest.leader, directory: run.path, exec: (argv, how) => guest.exec(argv, how) });
+    // The mount must be rebuilt for a reboot from inside as well, or a changed default subvolume would not count.
     void guest.off.then((reason) => {
       if (reason === "reboot" && !isStopped) restart();
     });
@@ -159,7 +159,7 @@ async function runHost(run: RunFolder, options: HostOptions): Promise<Host> {
     stop: () => {
       isStopped = true;
       // Nothing of it is kept, so nothing in it is shut down.
-      stopping ??= current.catch(() => undefined).then(() => removeRunFolder(run));
+      stopping ??= current.catch(() => undefined).then(() => removeRunDirectory(run));
       return stopping;
     },
   };

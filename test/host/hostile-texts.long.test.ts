@@ -107,7 +107,7 @@ describeOnHost("hostile text and names on a real host", (session) => {
     });
     await host.exec(["systemctl", "start", "--", "marked.service", "-rf.service"]);
     await host.exec(["systemctl", "start", "--", "--version.service", "a\\x2db\\x3btouch\\x20x.service"]);
-    // Files in the folder that a snapshot keeps, with names that are no UTF-8 among them.
+    // Files in the directory that a snapshot keeps, with names that are no UTF-8 among them.
     await shell(`mkdir -p /etc/hostile && cd /etc/hostile && for each in '$(touch ${trace})' '-rf' '--help' 'a
 b' '\`touch ${trace}\`' '<script>' "$(printf 'x\\033[2J')" "$(printf 'a\\377b')"; do : > "./$each"; done`);
     const line = `${script}\u001b[2J $(touch ${sentinel})`;

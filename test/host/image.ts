@@ -7,10 +7,10 @@ import { moveToExt4 } from "./ext4.ts";
 import { withLock } from "./lock.ts";
 import { downloadEnvironment, findMirror } from "./mirror.ts";
 import { type Kind, type Recipe, recipeKey, recipeOf, type Suite } from "./recipe.ts";
-import { createRunFolder, removeRunFolder, sweepRuns } from "./runs.ts";
+import { createRunDirectory, removeRunDirectory, sweepRuns } from "./runs.ts";
 
-/** The folder outside the repository that keeps the image and the copies that are running. */
-export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
+/** The directory outside the repository that keeps the image and the copies that are running. */
+export function cacheDirectory(env: NodeJS.ProcessEnv = process.env): string {
   if (env.STEWARD_HOST_CACHE) return env.STEWARD_HOST_CACHE;
   return join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "steward", "testhost");
 }
@@ -24,7 +24,7 @@ const unusedMs = 24 * 60 * 60 * 1000;
  */
 export async function ensureImage(suite: Suite, log: Log, kind: Kind = "container"): Promise<string> {
   const recipe = recipeOf(suite, kind);
-  const cache = cacheFolder();
+  const cache = cacheDirectory();
   // Nobody else may put anything in the way of what root mounts here.
   await mkdir(cache, { recursive: true, mode: 0o700 });
   const image = join(cache, `host-${suite}-${recipeKey(recipe)}.img`);
@@ -48,7 +48,7 @@ interface Build {
 
 async function buildImage({ recipe, kind, cache, image, log }: Build): Promise<void> {
   const startedAt = performance.now();
-  const run = createRunFolder(cache);
+  const run = createRunDirectory(cache);
   try {
     log(`building the test host (${kind} of Debian ${recipe.suite}, about a minute, once)`);
     await writeFile(run.image, "");
@@ -66,7 +66,7 @@ async function buildImage({ recipe, kind, cache, image, log }: Build): Promise<v
     await rename(run.image, image);
     log(`built the test host in ${Math.round((performance.now() - startedAt) / 1000)} s`);
   } finally {
-    await removeRunFolder(run);
+    await removeRunDirectory(run);
   }
 }
 
@@ -130,19 +130,19 @@ async function unpackPrograms(
   root: string,
   { inside, env }: { readonly inside: readonly string[]; readonly env: Record<string, string> },
 ): Promise<void> {
-  const folder = "/root/unpacked";
-  await mkdir(join(root, folder));
+  const directory = "/root/unpacked";
+  await mkdir(join(root, directory));
   for (const [name, files] of Object.entries(recipe.unpacked)) {
     const download = ["apt-get", "--quiet", "--option=APT::Sandbox::User=root", "download", name];
-    await runCommand([...inside, "env", `--chdir=${folder}`, ...download], { env, timeoutMs: 5 * 60_000 });
-    const [file] = await readdir(join(root, folder));
+    await runCommand([...inside, "env", `--chdir=${directory}`, ...download], { env, timeoutMs: 5 * 60_000 });
+    const [file] = await readdir(join(root, directory));
     if (file === undefined) throw new Error(`cannot find the package ${name} after its download`);
-    const content = `${folder}/content`;
-    await runCommand([...inside, "dpkg-deb", "--extract", `${folder}/${file}`, content], { env });
+    const content = `${directory}/content`;
+    await runCommand([...inside, "dpkg-deb", "--extract", `${directory}/${file}`, content], { env });
     for (const path of files) await runCommand([...inside, "cp", "--archive", `${content}${path}`, path], { env });
-    await runCommand([...inside, "rm", "-r", content, `${folder}/${file}`], { env });
+    await runCommand([...inside, "rm", "-r", content, `${directory}/${file}`], { env });
   }
-  await rm(join(root, folder), { recursive: true });
+  await rm(join(root, directory), { recursive: true });
 }
 
 async function configureSystem(recipe: Recipe, root: string): Promise<void> {
@@ -157,12 +157,12 @@ async function configureSystem(recipe: Recipe, root: string): Promise<void> {
     "--pipe",
   ];
   const inside = (argv: readonly string[]) => runCommand([...container, ...argv]);
-  // snapper insists on making its own subvolume: it is replaced by the folder on which the guest mounts @snapshots.
+  // snapper insists on making its own subvolume: it is replaced by the directory on which the guest mounts @snapshots.
   await inside(["snapper", "--no-dbus", "create-config", "/"]);
   await inside(["snapper", "--no-dbus", "set-config", "TIMELINE_CREATE=no"]);
   await inside(["btrfs", "subvolume", "delete", "/.snapshots"]);
   await mkdir(join(root, ".snapshots"), { mode: 0o750 });
-  for (const folder of recipe.folders) await mkdir(join(root, folder), { recursive: true });
+  for (const directory of recipe.directories) await mkdir(join(root, directory), { recursive: true });
   for (const [path, content] of Object.entries(recipe.files)) {
     await mkdir(dirname(join(root, path)), { recursive: true });
     await rm(join(root, path), { force: true });

@@ -7,10 +7,10 @@ import { allowed, refused, shown } from "./support/privileges.ts";
 import { describeOnHost } from "./support/session.ts";
 import { property } from "./support/systemctl.ts";
 
-const stateFolder = "/var/lib/steward";
+const stateDirectory = "/var/lib/steward";
 const settings = "/etc/steward/config.yaml";
 const secret = /st[wt]_[0-9A-Za-z]{8}_[0-9A-Za-z]{20,}/;
-/** What is no name of a unit is refused by systemd before anybody is asked. */
+/** What is not a name of a unit is refused by systemd before anybody is asked. */
 const refusal =
   /missing the instance name|Unit name \S+ is not valid|Access denied|Interactive authentication required|AccessDenied|is not allowed|Permission denied|not authorized to send|cannot live mount/i;
 /** No finding of its own is above this; below 2 is what was aimed at. */
@@ -36,11 +36,11 @@ describeOnHost("the installed service", { checks: [] }, (session) => {
   };
 
   it("keeps its state in files and directories of its own user alone", async () => {
-    const listed = await session.shell(`find ${stateFolder} -ignore_readdir_race -printf '%y %m %u %p\\n'`);
+    const listed = await session.shell(`find ${stateDirectory} -ignore_readdir_race -printf '%y %m %u %p\\n'`);
     const found = listed.trim().split("\n");
 
-    expect(found).toContain(`d 700 steward ${stateFolder}`);
-    expect(found).toContain(`f 600 steward ${stateFolder}/admin.key`);
+    expect(found).toContain(`d 700 steward ${stateDirectory}`);
+    expect(found).toContain(`f 600 steward ${stateDirectory}/admin.key`);
     for (const line of found) expect(line).toMatch(/^(d 700|f 600) steward /);
   });
 
@@ -64,11 +64,11 @@ describeOnHost("the installed service", { checks: [] }, (session) => {
         .trim()
         .split("\n")
         .map((line) => JSON.parse(line) as { MESSAGE: string; PRIORITY: string });
-      const told = entries
+      const reported = entries
         .filter(({ MESSAGE: message }) => message.startsWith("{"))
         .map(({ MESSAGE, PRIORITY }) => ({ level: (JSON.parse(MESSAGE) as { level: string }).level, PRIORITY }));
-      for (const { level, PRIORITY } of told) expect([level, PRIORITY]).toEqual([level, priorities[level]]);
-      expect(told.filter(({ level }) => level === "warn" || level === "error")).not.toEqual([]);
+      for (const { level, PRIORITY } of reported) expect([level, PRIORITY]).toEqual([level, priorities[level]]);
+      expect(reported.filter(({ level }) => level === "warn" || level === "error")).not.toEqual([]);
       // A mark that the journal had left in the text would be a line that is not JSON.
       expect(entries.filter(({ MESSAGE: message }) => message.startsWith("<"))).toEqual([]);
     });
@@ -87,7 +87,7 @@ describeOnHost("the installed service", { checks: [] }, (session) => {
     await eventually(async () => expect(await session.service.logs()).toContain('"status":401'));
 
     await checkLog();
-    expect(await session.host.readFile(`${stateFolder}/audit/audit-000000000001.log`)).not.toMatch(secret);
+    expect(await session.host.readFile(`${stateDirectory}/audit/audit-000000000001.log`)).not.toMatch(secret);
   });
 
   it("creates no second key at a second start", async () => {
@@ -105,7 +105,7 @@ describeOnHost("the installed service", { checks: [] }, (session) => {
     const run = async (...words: readonly string[]) => {
       // The same settings as the service has, so that its address and its admin key are found.
       const { host } = new URL(session.service.url);
-      const env = { PATH: "/usr/bin:/bin", STEWARD_STATE_DIR: stateFolder, STEWARD_LISTEN: host };
+      const env = { PATH: "/usr/bin:/bin", STEWARD_STATE_DIR: stateDirectory, STEWARD_LISTEN: host };
       return session.host.exec([...installedPrograms, ...words], { env, allowFailure: true });
     };
     const made = await run("keys", "create", "from the shell", "--scope", "system:read", "--expires", "1h");
@@ -305,7 +305,7 @@ describeOnHost("the installed service", { checks: [] }, (session) => {
   });
 
   /*
-   * Whoever names an instance chooses what the program of the template is given. Templates that hand it to a shell are not rare,
+   * Anyone who names an instance chooses what the program of the template is given. Templates that hand it to a shell are not rare,
    * and others load modules or run what is written in the file of that name.
    */
   it("restarts instances of templates that run or have failed, and starts no other", async () => {
@@ -376,7 +376,7 @@ describeOnHost("the installed service", { checks: [] }, (session) => {
     expect(session.service.adminKey).toBe(adminKey);
     expect((await session.api.listKeys()).keys.map(({ id }) => id)).toEqual(before.keys.map(({ id }) => id));
     expect(await createClient({ url: session.service.url, key }).whoami()).toMatchObject({ name: "lasting" });
-    const audit = (await session.host.readFile(`${stateFolder}/audit/audit-000000000001.log`)).trim().split("\n");
+    const audit = (await session.host.readFile(`${stateDirectory}/audit/audit-000000000001.log`)).trim().split("\n");
     expect(audit.map((line) => JSON.parse(line) as unknown)).toContainEqual(
       expect.objectContaining({ operation: "createKey" }),
     );

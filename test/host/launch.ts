@@ -1,5 +1,5 @@
 // Turns itself into the container: `node launch.ts RECORD CGROUP COMMAND…`. Because the record is written under the number
-// that the container keeps, there is no moment at which a guest runs that a later sweep could not find.
+// that the container keeps, there is no time at which a guest runs that a later sweep could not find.
 import { renameSync, writeFileSync } from "node:fs";
 import { enterCgroup, machineRunsSystemd } from "./cgroups.ts";
 import { ownProcess } from "./processes.ts";

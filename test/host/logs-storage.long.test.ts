@@ -2,14 +2,14 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { LogEntry } from "#contract/log-entry.ts";
 import { dumpJournal } from "../journals/oracle.ts";
 import { eventually } from "./support/eventually.ts";
-import { askLogs, holdsNoDeletedFile, journalFolder, synced } from "./support/journal.ts";
+import { askLogs, holdsNoDeletedFile, journalDirectory, synced } from "./support/journal.ts";
 import { faultOfLines, startLineWriters } from "./support/line-writers.ts";
 import { type LogStreamClient, openLogStream } from "./support/log-stream.ts";
 import { describeOnHost, type Session } from "./support/session.ts";
 
 type Storage = "volatile" | "persistent" | "none";
 
-/** Has whoever is in the group systemd-journal read what is on the disk, as each boot does. */
+/** Has anyone who is in the group systemd-journal read what is on the disk, as each boot does. */
 async function giveGroup({ host }: Session): Promise<void> {
   await host.exec(["systemd-tmpfiles", "--create", "--prefix", onDisk]);
 }
@@ -71,7 +71,7 @@ describeOnHost("logs of a host whose journal moves", (session) => {
       const writer = { unit: "moving.service" };
       const { ended } = await startLineWriters(session, [writer], { count, perSecond: 1_500 });
       await stream.until("moving.service 1000");
-      // As at a boot: until it is told to move, journald goes on in memory.
+      // As at a boot: until it is asked to move, journald continues in memory.
       await session.host.exec(["rm", "-f", "/run/systemd/journal/flushed"]);
       await session.host.exec(["mkdir", onDisk]);
       await giveGroup(session);
@@ -85,7 +85,7 @@ describeOnHost("logs of a host whose journal moves", (session) => {
       await synced(session);
       const isFiller = ({ identifier }: LogEntry): boolean => identifier === "filler";
       const fillers = Array.from({ length: 12_000 }, (_, at) => String(at + 1));
-      const moved = dumpJournal(["-D", journalFolder(session)]).map(({ entry }) => entry);
+      const moved = dumpJournal(["-D", journalDirectory(session)]).map(({ entry }) => entry);
       expect(isSameList(messagesOf(moved.filter(isFiller)), fillers)).toBe(true);
       expect(await session.shell(`find ${inMemory} -name '*.journal' 2>/dev/null || true`)).toBe("");
       const expected = { ...writer, first: 0, count };
@@ -119,7 +119,7 @@ describeOnHost("logs of a host whose journal moves", (session) => {
       await log(session, "all is written");
       await stream.until("all is written");
       await synced(session);
-      const written = dumpJournal(["-D", journalFolder(session)]).map(({ entry }) => entry);
+      const written = dumpJournal(["-D", journalDirectory(session)]).map(({ entry }) => entry);
       const isLine = ({ message }: LogEntry): boolean => message.startsWith("killed.service ");
       // What journald had read and not written yet is lost with it: more of it the busier the host is, but nothing that was streamed.
       const killedAt = [500, 1_500, 2_500].map((number) => `killed.service ${number}`);
@@ -155,7 +155,7 @@ describeOnHost("logs of a host whose journal moves", (session) => {
     it("come as soon as there is a journal, or the remedy where it is not readable", async () => {
       await store(session, "persistent");
       await log(session, "there is one");
-      // journald makes the folder without the group that may read it.
+      // journald makes the directory without the group that may read it.
       await eventually(() =>
         expect(session.api.listLogs()).rejects.toThrow(/not readable .*systemd-tmpfiles --create --prefix/),
       );

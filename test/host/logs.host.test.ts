@@ -23,7 +23,7 @@ import { queriesOn } from "../journals/queries.ts";
 import { byBreadth } from "../support/breadth.ts";
 import { createRandom } from "../support/random.ts";
 import { eventually } from "./support/eventually.ts";
-import { askLogs, journalFolder, sendNative, synced } from "./support/journal.ts";
+import { askLogs, journalDirectory, sendNative, synced } from "./support/journal.ts";
 import { type LogStreamClient, openLogStream } from "./support/log-stream.ts";
 import { refusal } from "./support/refusal.ts";
 import { describeOnHost, type Session } from "./support/session.ts";
@@ -57,7 +57,7 @@ async function addForeignFile(session: Session): Promise<void> {
   if (!canMakeJournals()) return;
   const machine = (await session.host.readFile("/etc/machine-id")).trim();
   const kind = { compact: true, keyedHash: true, compress: true };
-  const path = join(journalFolder(session), machine, "foreign.journal");
+  const path = join(journalDirectory(session), machine, "foreign.journal");
   const clock = { bootId: "1".repeat(32), realtime: (Date.now() - dayMs) * 1000, monotonic: 1_000 };
   appendToJournal(path, kind, timed(createRandom(1), clock, specialEntries).map(encodeEntry));
 }
@@ -101,7 +101,7 @@ describeOnHost("logs of a running host", (session) => {
 
   beforeAll(async () => {
     await writeAllKinds(session);
-    source = ["-D", journalFolder(session)];
+    source = ["-D", journalDirectory(session)];
     // Files are dumped one after the other: what is written meanwhile may be in one of them with a time before the last entry.
     await eventually(() => {
       all = dumpJournal(source);
@@ -129,7 +129,7 @@ describeOnHost("logs of a running host", (session) => {
       .map((query) => ({ ...query, uid: undefined, until: Math.min(query.until, latest) }))
       .filter(({ since, until }) => since <= until);
     const property = fc.asyncProperty(queries, async (query) => {
-      // To the endpoint the least severe of all is no filter, as to journalctl.
+      // To the endpoint the least severe of all is not a filter, as to journalctl.
       const difference = firstDifference(await askLogs(session, query), expectedOf(query));
       if (difference !== undefined) throw new Error(difference);
     });

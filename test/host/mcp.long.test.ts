@@ -48,7 +48,7 @@ describeOnHost("tools of models on a host", (session) => {
   );
 
   it.each(revisions)(
-    "of %s follow an update to its end, which goes on without a client that has gone",
+    "of %s follow an update to its end, which continues without a client that has gone",
     async (_, mode) => {
       const { client, call, planned } = await connect(service().adminKey, mode);
       const update = { packages: slowNames };

@@ -4,7 +4,7 @@ import { installedPrograms } from "./program.ts";
 import { eventually } from "./support/eventually.ts";
 import { describeOnHost } from "./support/session.ts";
 
-const folder = "/etc/steward-observability";
+const directory = "/etc/steward-observability";
 const steward = installedPrograms.join(" ");
 
 const settings = [
@@ -41,29 +41,29 @@ describeOnHost("the observability stack", { privateNetwork: true }, (session) =>
     (await get<{ activeTargets: readonly Target[] }>("/api/v1/targets")).activeTargets;
   beforeAll(async () => {
     await session.host.startService({ config: settings, env: { STEWARD_RATE_LIMITS: "off" } });
-    await session.shell(`${steward} observability init ${folder}`);
+    await session.shell(`${steward} observability init ${directory}`);
     // What the command says is left to do.
-    await session.shell(`install -m 640 -g prometheus /dev/null ${folder}/prometheus/steward.key`);
-    await session.shell(`${steward} keys create prometheus --scope metrics:read > ${folder}/prometheus/steward.key`);
-    await session.shell(`install -m 640 -g prometheus /dev/null ${folder}/alertmanager/paging-url`);
-    await session.host.writeFile(`${folder}/alertmanager/paging-url`, "http://127.0.0.1:2526/page");
-    await session.shell(`chown root:prometheus ${folder}/alertmanager/paging-url`);
-    await session.shell(`cp -r ${folder}/systemd/. /etc/systemd/system/ && systemctl daemon-reload`);
+    await session.shell(`install -m 640 -g prometheus /dev/null ${directory}/prometheus/steward.key`);
+    await session.shell(`${steward} keys create prometheus --scope metrics:read > ${directory}/prometheus/steward.key`);
+    await session.shell(`install -m 640 -g prometheus /dev/null ${directory}/alertmanager/paging-url`);
+    await session.host.writeFile(`${directory}/alertmanager/paging-url`, "http://127.0.0.1:2526/page");
+    await session.shell(`chown root:prometheus ${directory}/alertmanager/paging-url`);
+    await session.shell(`cp -r ${directory}/systemd/. /etc/systemd/system/ && systemctl daemon-reload`);
   });
 
   it("observability init writes files that its programs and systemd accept, and never twice", async () => {
-    const scrape = await session.host.readFile(`${folder}/prometheus/prometheus.yml`);
+    const scrape = await session.host.readFile(`${directory}/prometheus/prometheus.yml`);
     expect(scrape).toContain('instance: "steward-testhost"');
-    const routing = await session.host.readFile(`${folder}/alertmanager/alertmanager.yml`);
+    const routing = await session.host.readFile(`${directory}/alertmanager/alertmanager.yml`);
     expect(routing).toContain('smtp_smarthost: "127.0.0.1:2525"');
     expect(routing).toContain('to: "ops@example.org"');
-    await session.shell(`promtool check config ${folder}/prometheus/prometheus.yml`);
-    await session.shell(`amtool check-config ${folder}/alertmanager/alertmanager.yml`);
+    await session.shell(`promtool check config ${directory}/prometheus/prometheus.yml`);
+    await session.shell(`amtool check-config ${directory}/alertmanager/alertmanager.yml`);
     await session.shell(
       "systemd-analyze --man=no verify prometheus.service prometheus-alertmanager.service prometheus-node-exporter.service",
     );
     // A second time would write over what has been changed since.
-    const again = await session.host.exec(["sh", "-c", `${steward} observability init ${folder}`], {
+    const again = await session.host.exec(["sh", "-c", `${steward} observability init ${directory}`], {
       allowFailure: true,
     });
     expect(again).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("it is there already") });
@@ -71,8 +71,8 @@ describeOnHost("the observability stack", { privateNetwork: true }, (session) =>
 
   it("Prometheus scrapes the host, and the service with its key alone", async () => {
     // Once a second, and not four times a minute.
-    await session.shell(`sed -i -e 's/15s/1s/' ${folder}/prometheus/prometheus.yml`);
-    const config = `${folder}/prometheus/prometheus.yml`;
+    await session.shell(`sed -i -e 's/15s/1s/' ${directory}/prometheus/prometheus.yml`);
+    const config = `${directory}/prometheus/prometheus.yml`;
     await session.host.writeFile(config, `${await session.host.readFile(config)}${wrongKeyJob}`);
     await session.shell("systemctl start prometheus-node-exporter prometheus-alertmanager prometheus");
     await eventually(async () => {
@@ -86,7 +86,7 @@ describeOnHost("the observability stack", { privateNetwork: true }, (session) =>
     expect(wrong?.lastError).toContain("401 Unauthorized");
     const status = "curl -sS -o /dev/null -w '%{http_code}' http://127.0.0.1:8470/metrics";
     expect(await session.shell(status)).toBe("401");
-    const key = (await session.host.readFile(`${folder}/prometheus/steward.key`)).trim();
+    const key = (await session.host.readFile(`${directory}/prometheus/steward.key`)).trim();
     expect(await session.shell(`${status} -H 'Authorization: Bearer ${key}'`)).toBe("200");
     // It is good for nothing else.
     const services = "curl -sS -o /dev/null -w '%{http_code}' http://127.0.0.1:8470/api/v1/system/services";
@@ -101,8 +101,8 @@ describeOnHost("the observability stack", { privateNetwork: true }, (session) =>
   });
 
   it("dashboard and rules use only metrics that the service or node_exporter has", async () => {
-    const key = (await session.host.readFile(`${folder}/prometheus/steward.key`)).trim();
-    const told = new Set(
+    const key = (await session.host.readFile(`${directory}/prometheus/steward.key`)).trim();
+    const reported = new Set(
       [
         ...(
           await session.shell(
@@ -118,6 +118,6 @@ describeOnHost("the observability stack", { privateNetwork: true }, (session) =>
     ]);
     const names = [...new Set(shown.map(([name]) => name.replace(/_bucket$/, "")))];
     expect(names.length).toBeGreaterThan(15);
-    expect(names.filter((name) => !told.has(name))).toEqual([]);
+    expect(names.filter((name) => !reported.has(name))).toEqual([]);
   });
 });

@@ -49,11 +49,11 @@ describeOnHost("operations that outlive the service", (session) => {
     return { id, unit };
   };
   const look = async (id: string): Promise<Ended> => JSON.parse(await run("look", id)) as Ended;
-  const folderOf = (id: string): string => `${stateDir}/operations/${id}`;
+  const directoryOf = (id: string): string => `${stateDir}/operations/${id}`;
   /** The process with this claim, once it is there. */
   const claimOf = (id: string, number: number): Promise<number> =>
     eventually(async () => {
-      const { pid } = JSON.parse(await session.host.readFile(`${folderOf(id)}/claim.${number}`)) as { pid: number };
+      const { pid } = JSON.parse(await session.host.readFile(`${directoryOf(id)}/claim.${number}`)) as { pid: number };
       return pid;
     });
   const numbersIn = async (file: string): Promise<readonly number[]> =>
@@ -78,8 +78,8 @@ describeOnHost("operations that outlive the service", (session) => {
         expect(log.at(-1)).toBe("wrote 19");
         expect(state.result?.["cgroup"]).toContain(`steward-task-${id}-`);
         expect(state.result?.["environment"]).toMatchObject({ STEWARD_STATE_DIR: stateDir, LC_ALL: "C.UTF-8" });
-        // It was one task from its beginning to its end.
-        expect(await session.shell(`ls '${folderOf(id)}' | grep claim`)).toBe("claim.1\n");
+        // It was one task from its start to its end.
+        expect(await session.shell(`ls '${directoryOf(id)}' | grep claim`)).toBe("claim.1\n");
         expect(task).toBeGreaterThan(1);
         await eventually(async () => expect(await tasks()).toBe(""));
       },
@@ -109,8 +109,8 @@ describeOnHost("operations that outlive the service", (session) => {
       const { state, log } = await look(id);
       expect(state).toMatchObject({ status: "done", error: null });
       expect([...new Set(await numbersIn(file))]).toEqual([...Array(150).keys()]);
-      expect(log).toContain("the host stops: it goes on after the boot");
-      expect(await session.shell(`ls '${folderOf(id)}' | grep claim`)).toBe("claim.1\nclaim.2\n");
+      expect(log).toContain("the host stops: it continues after the boot");
+      expect(await session.shell(`ls '${directoryOf(id)}' | grep claim`)).toBe("claim.1\nclaim.2\n");
     });
 
     it("by a stop of its unit is reported as stopped", async () => {

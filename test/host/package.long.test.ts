@@ -78,8 +78,8 @@ describe.skipIf(!required.available)("the Debian package", () => {
     );
 
   beforeAll(async () => {
-    const folders = await Promise.all([oldVersion, newVersion].map(ensureDeb));
-    const binds = folders.map((source, index) => ({ source, target: `${packages}/${index}`, readOnly: true }));
+    const directories = await Promise.all([oldVersion, newVersion].map(ensureDeb));
+    const binds = directories.map((source, index) => ({ source, target: `${packages}/${index}`, readOnly: true }));
     booted = await bootHost({ privateNetwork: true, bind: binds });
     // The image has it for services of the checkout.
     await shell("rmdir /etc/steward");
@@ -207,7 +207,7 @@ describe.skipIf(!required.available)("the Debian package", () => {
     expect(JSON.parse(info)).toHaveProperty("hostname");
   });
 
-  it("updates itself, and the operation comes to its end", async () => {
+  it("updates itself, and the operation runs to completion", async () => {
     const pid = await state("MainPID");
     const { id } = await post<{ id: string }>(
       "/updates/apply",
@@ -240,23 +240,23 @@ describe.skipIf(!required.available)("the Debian package", () => {
 
   it("replaces a version that requested what needs root by files, and does fixes by its socket then", async () => {
     const units = "usr/lib/systemd/system";
-    const folder = "/run/steward-tasks";
+    const directory = "/run/steward-tasks";
     // The package as it was before the socket: its own units, directory and rules.
     await shell(
       [
         `dpkg-deb -R ${packages}/0/steward_${oldVersion}_*.deb /srv/older && cd /srv/older`,
         "sed -i 's/^Version: .*/Version: 0.0.9/' DEBIAN/control",
         `rm ${units}/steward-task.socket && sed -i 's/ steward-task.socket//' ${units}/steward.service`,
-        `sed -i 's|^ExecStart=|&/usr/bin/flock --exclusive ${folder}/gate |; s/^Type=exec/Type=oneshot/' ${units}/steward-task@.service`,
-        `sed -i 's|^d .*${folder} .*|d ${folder} 2750 root steward -|' usr/lib/tmpfiles.d/steward.conf`,
+        `sed -i 's|^ExecStart=|&/usr/bin/flock --exclusive ${directory}/gate |; s/^Type=exec/Type=oneshot/' ${units}/steward-task@.service`,
+        `sed -i 's|^d .*${directory} .*|d ${directory} 2750 root steward -|' usr/lib/tmpfiles.d/steward.conf`,
         "dpkg-deb -b -Znone . /srv/steward-older.deb",
-        `systemctl stop steward steward-task.socket && rm -rf ${folder}`,
+        `systemctl stop steward steward-task.socket && rm -rf ${directory}`,
       ].join(" && "),
     );
     await apt("install --allow-downgrades /srv/steward-older.deb");
-    await shell(`touch ${folder}/gate`);
+    await shell(`touch ${directory}/gate`);
     expect(await ask("/health")).toMatchObject({ version: oldVersion });
-    const mode = () => shell(`stat -c %a ${folder}; systemctl show -P ActiveState steward-task.socket`);
+    const mode = () => shell(`stat -c %a ${directory}; systemctl show -P ActiveState steward-task.socket`);
     expect(await mode()).toBe("2750\ninactive\n");
 
     await apt(`install ${packages}/1/steward_${newVersion}_*.deb`);

@@ -32,8 +32,8 @@ const locker = (path: string): string =>
     "",
   ].join("\n");
 
-/** What changes when packages do: the records of dpkg and apt, and what debconf and snapper, which the host has told apt to call, keep. */
-const ownFolders = [
+/** What changes when packages do: the records of dpkg and apt, and what debconf and snapper, which apt calls on the host, keep. */
+const ownDirectories = [
   /^\/var\/lib\/(dpkg|apt)\//,
   /^\/var\/cache\/(apt|debconf)\//,
   /^\/var\/log\/(dpkg\.log|apt\/|journal\/|snapper\.log)/,
@@ -113,7 +113,7 @@ describeOnHost("packages of a host with apt", { config: "updates: { guard_minute
       });
       expect((await check("apt_status")).status).toBe("pass");
       expect(await stateOf("slow")).toBe("install ok installed");
-      expect(changesSince(before, await fileTree(session), { ignore: ownFolders })).toEqual({
+      expect(changesSince(before, await fileTree(session), { ignore: ownDirectories })).toEqual({
         added: [],
         removed: [],
         changed: [],
@@ -156,7 +156,7 @@ describeOnHost("packages of a host with apt", { config: "updates: { guard_minute
       expect((await check("apt_status")).status).toBe("pass");
       expect(await stateOf("needed")).toBe("install ok installed");
       expect(await stateOf("needy")).toBe("install ok installed");
-      const changes = changesSince(before, await fileTree(session), { ignore: ownFolders });
+      const changes = changesSince(before, await fileTree(session), { ignore: ownDirectories });
       expect(changes).toEqual({
         added: ["/usr/share/needed", "/usr/share/needed/version"],
         removed: [],
@@ -360,7 +360,7 @@ describeOnHost("packages of a host with apt", { config: "updates: { guard_minute
       });
       expect(await fix("security_updates")).toMatchObject({ success: true, check: { status: "pass" } });
       expect((await check("security_updates")).status).toBe("pass");
-      expect(changesSince(before, await fileTree(session), { ignore: ownFolders })).toEqual({
+      expect(changesSince(before, await fileTree(session), { ignore: ownDirectories })).toEqual({
         added: [],
         removed: [],
         changed: [],

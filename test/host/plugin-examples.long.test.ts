@@ -5,7 +5,7 @@ import { beforeAll, expect, it } from "vitest";
 import { installedPrograms } from "./program.ts";
 import { describeOnHost } from "./support/session.ts";
 
-const folder = "/etc/steward/plugins";
+const directory = "/etc/steward/plugins";
 const examples = fileURLToPath(new URL("../../examples/plugins", import.meta.url));
 /** A program without libraries of its own, so that a copy of this machine's runs on the host. */
 const restic = "/usr/bin/restic";
@@ -23,17 +23,17 @@ describeOnHost("plugins from the command line", (session) => {
   const steward = (line: string) => run(words(line));
 
   beforeAll(async () => {
-    await session.shell(`mkdir -p ${folder}`);
+    await session.shell(`mkdir -p ${directory}`);
     for (const name of readdirSync(examples)) {
       for (const file of readdirSync(join(examples, name))) {
         const path = join(examples, name, file);
         await session.host.writeFile(
-          `${folder}/${name}/${file}`,
+          `${directory}/${name}/${file}`,
           readFileSync(path, "utf8"),
           statSync(path).mode & 0o777,
         );
       }
-      await session.shell(`chmod 755 ${folder}/${name}`);
+      await session.shell(`chmod 755 ${directory}/${name}`);
     }
   });
 

@@ -5,7 +5,7 @@ import { reportingPlugin } from "./support/plugin-report.ts";
 import { callPlugin, pluginCommand, pluginDir, writePlugin } from "./support/plugins.ts";
 import { describeOnHost } from "./support/session.ts";
 
-/** What the system itself writes while a test goes on, and what the tests give plugins to write to. */
+/** What the system itself writes while a test continues, and what the tests give plugins to write to. */
 const ignore = [
   /^\/var\/log\//,
   /\/systemd-private-[0-9a-f]+-(systemd-|polkit)/,
@@ -20,7 +20,7 @@ const python = (...lines: readonly string[]): string => `#!/usr/bin/python3\n${l
 describeOnHost("plugins in their sandbox", (session) => {
   let before: FileTree;
 
-  /** Units of plugins, processes of theirs and of their users, and what was told of their ends. */
+  /** Units of plugins, processes of theirs and of their users, and what was reported of their ends. */
   const remains = async (): Promise<string> => {
     const units = await session.shell("systemctl list-units --all --plain --no-legend 'steward-plugin-*'");
     // Users that exist only while a unit runs have numbers of this range.
@@ -43,7 +43,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     expect(changesSince(before, await fileTree(session), { ignore })).toEqual({ added: [], removed: [], changed: [] });
   });
 
-  /** A terminal that somebody of root works at, as long as this goes on. */
+  /** A terminal that somebody of root works at, as long as this continues. */
   const withTerminal = async <T>(work: () => Promise<T>): Promise<T> => {
     await session.shell(
       "setsid script -qfc 'exec sleep 300' /dev/null > /dev/null 2>&1 < /dev/null & echo $! > /run/terminal",
@@ -69,7 +69,7 @@ describeOnHost("plugins in their sandbox", (session) => {
   const untouchable = {
     "read the key store": "EACCES",
     "read the admin key": "EACCES",
-    "list the state folder": "EACCES",
+    "list the state directory": "EACCES",
     "read the environment of the service": "EACCES",
     "read the memory of the service": "EACCES",
     "read the files of the service": "EACCES",
@@ -77,7 +77,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     "list /root": "EACCES",
     "read the kernel log": "ENOENT",
     "read the disk": "ENOENT",
-    "change its own folder": "EROFS",
+    "change its own directory": "EROFS",
     "change its program": "EROFS",
     "change the kernel": "EROFS",
     "kill the service": "EPERM",
@@ -98,7 +98,7 @@ describeOnHost("plugins in their sandbox", (session) => {
       ...untouchable,
       root: "False",
       environment,
-      folder: "/",
+      directory: "/",
       CapEff: "0000000000000000",
       CapBnd: "0000000000000000",
       CapAmb: "0000000000000000",
@@ -121,7 +121,7 @@ describeOnHost("plugins in their sandbox", (session) => {
       ...untouchable,
       "read the key store": "ENOENT",
       "read the admin key": "ENOENT",
-      "list the state folder": "ENOENT",
+      "list the state directory": "ENOENT",
       // Its processes too are the only ones that it sees; of /root it may see what is left there, which is nothing.
       "list /root": "",
       "read the environment of the service": "ENOENT",
@@ -130,7 +130,7 @@ describeOnHost("plugins in their sandbox", (session) => {
       "read the environment of systemd": "ENOENT",
       root: "False",
       environment,
-      folder: "/",
+      directory: "/",
       CapEff: "0000000000000006",
       CapBnd: "0000000000000006",
       CapAmb: "0000000000000006",
@@ -208,19 +208,19 @@ describeOnHost("plugins in their sandbox", (session) => {
   });
 
   it("keeps in the answer what it wrote before its time limit", async () => {
-    await writePlugin(session, "speaks", shell("echo begun; echo trouble >&2; exec sleep 1000"), ["timeout: 2s"]);
+    await writePlugin(session, "speaks", shell("echo started; echo trouble >&2; exec sleep 1000"), ["timeout: 2s"]);
     const params = { name: "speaks" };
     await session.api.enablePlugin({ params, body: {} });
     await expect(session.api.runPlugin({ params, body: {} })).rejects.toMatchObject({
       code: "UNAVAILABLE",
-      details: { stdout: "begun\n", stderr: "trouble\n" },
+      details: { stdout: "started\n", stderr: "trouble\n" },
     });
     await session.api.disablePlugin({ params });
   });
 
   it("is ended when its caller is gone", async () => {
     await writePlugin(session, "waits", shell("exec sleep 1000"));
-    const line = pluginCommand({ folder: "waits" })
+    const line = pluginCommand({ directory: "waits" })
       .map((word) => `'${word}'`)
       .join(" ");
     const answer = session.shell(`${line} & echo $! > /run/caller; wait $!`);
@@ -235,7 +235,7 @@ describeOnHost("plugins in their sandbox", (session) => {
 
   it("is ended by systemd when its caller is killed", async () => {
     await writePlugin(session, "orphan", shell("trap '' TERM HUP PIPE", "while :; do sleep 1; done"), ["timeout: 1s"]);
-    const line = pluginCommand({ folder: "orphan" })
+    const line = pluginCommand({ directory: "orphan" })
       .map((word) => `'${word}'`)
       .join(" ");
     const caller = session.shell(`${line} & echo $! > /run/caller; wait $! || true`);
@@ -255,7 +255,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     await session.shell("rm /run/steward-plugins/ends/*");
   });
 
-  it("may write no more than its folder holds, be it files or bytes", async () => {
+  it("may write no more than its directory holds, be it files or bytes", async () => {
     await writePlugin(
       session,
       "fills",
@@ -347,11 +347,11 @@ describeOnHost("plugins in their sandbox", (session) => {
       expect(await session.shell("pgrep -x -a sleep || true")).toContain("sleep 1000");
     });
     await session.shell(`rm -r ${pluginDir}/brief; pkill -KILL -x sleep`);
-    // It goes on, without its folder.
+    // It continues, without its directory.
     expect(await running).toMatchObject({
       end: { exitCode: 2, stdout: "done\n", stderr: expect.stringContaining("No such file or directory") },
     });
-    expect(await callPlugin(session, "brief")).toEqual({ fault: "there is no such folder" });
+    expect(await callPlugin(session, "brief")).toEqual({ fault: "there is no such directory" });
     const digests: (string | undefined)[] = [];
     for (const word of ["one", "two", "one"]) {
       await writePlugin(session, "brief", shell(`echo ${word}`));

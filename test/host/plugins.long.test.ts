@@ -27,13 +27,13 @@ interface Written {
 }
 
 async function write({ host }: Session, name: string, { manifest, program }: Written): Promise<void> {
-  const folder = `${pluginDir}/${name}`;
+  const directory = `${pluginDir}/${name}`;
   await host.writeFile(
-    `${folder}/plugin.yaml`,
+    `${directory}/plugin.yaml`,
     `${[`name: ${name}`, 'version: "1.0"', "exec: run", ...manifest].join("\n")}\n`,
     0o644,
   );
-  await host.writeFile(`${folder}/run`, `${["#!/bin/sh", ...program].join("\n")}\n`, 0o755);
+  await host.writeFile(`${directory}/run`, `${["#!/bin/sh", ...program].join("\n")}\n`, 0o755);
   await host.exec(["chmod", "-R", "go-w,a+rX", "/etc/steward"]);
 }
 
@@ -141,7 +141,7 @@ describeOnHost("hooks and commands of plugins", (session) => {
     await session.service.stop();
     await second;
     expect(await shell(running)).toBe("0\n");
-    expect(await session.service.logs()).not.toMatch(/plugins not ended in time|plugin could not be ended/);
+    expect(await session.service.logs()).not.toMatch(/plugins did not stop in time|cannot stop a plugin/);
     // What has ended is in the list until systemd tidies up.
     await eventually(async () =>
       expect(await shell("systemctl list-units --all --no-legend --plain 'steward-plugin*'")).toBe(""),
@@ -174,7 +174,7 @@ describeOnHost("hooks and commands of plugins", (session) => {
     await disable("freeze");
   });
 
-  it("a hook is told in the process of the task how an update ended, and cannot break it", async () => {
+  it("a hook gets in the process of the task how an update ended, and cannot break it", async () => {
     const permissions = `permissions: { user: root, write: [${heard}] }`;
     await write(session, "a-broken", hookPlugin("post_update, pre_update", ["echo broken >&2; exit 1"]));
     await write(session, "b-listener", hookPlugin("pre_update, post_update", [listen], permissions));
@@ -202,7 +202,7 @@ describeOnHost("hooks and commands of plugins", (session) => {
         subject: { operation_id: result.operation_id, status: "done", result: { success: true } },
       },
     ]);
-    expect(await session.service.logs()).toContain('"msg":"hook without an answer"');
+    expect(await session.service.logs()).toContain('"msg":"no answer from a hook"');
   });
 
   it("check plugins guard an update, which is not rolled back for a plugin that it replaced", async () => {

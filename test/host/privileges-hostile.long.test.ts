@@ -8,7 +8,7 @@ import { describeOnHost } from "./support/session.ts";
 const secret = "/root/secret.json";
 
 /*
- * Whoever has taken the service over is its user: may write anything below its folders, at any moment, and send requests. Each
+ * Anyone who has taken the service over is its user: may write anything below its directories, at any time, and send requests. Each
  * test does that as this user and looks at what root has made of it. The first of each kind is what is honest, so that one knows
  * that the others would have been seen to come through.
  */
@@ -38,60 +38,64 @@ describeOnHost("the privileged side", (session) => {
       expect(await rootsFile(id, "spec.json")).toBeUndefined();
     };
 
-    it.each<[string, (id: string, folder: string) => Promise<unknown>]>([
+    it.each<[string, (id: string, directory: string) => Promise<unknown>]>([
       [
         "a link in the place of the spec",
-        (id, folder) => write(`${folder}/other`, spec(id)).then(() => must(`ln -s other ${folder}/spec.json`)),
+        (id, directory) => write(`${directory}/other`, spec(id)).then(() => must(`ln -s other ${directory}/spec.json`)),
       ],
       [
         "a link to what only root may read",
-        (_, folder) => must(`mkdir -p ${folder}; ln -s ${secret} ${folder}/spec.json`),
+        (_, directory) => must(`mkdir -p ${directory}; ln -s ${secret} ${directory}/spec.json`),
       ],
       [
         "a second name",
-        (id, folder) =>
-          write(`${folder}/spec.json`, spec(id)).then(() => must(`ln ${folder}/spec.json ${folder}/other`)),
+        (id, directory) =>
+          write(`${directory}/spec.json`, spec(id)).then(() => must(`ln ${directory}/spec.json ${directory}/other`)),
       ],
-      ["a pipe that nobody writes to", (_, folder) => must(`mkdir -p ${folder}; mkfifo ${folder}/spec.json`)],
-      ["a folder", (_, folder) => must(`mkdir -p ${folder}/spec.json`)],
+      ["a pipe that nobody writes to", (_, directory) => must(`mkdir -p ${directory}; mkfifo ${directory}/spec.json`)],
+      ["a directory", (_, directory) => must(`mkdir -p ${directory}/spec.json`)],
       [
-        "a link in the place of its folder",
-        (id, folder) => write(`${folder}.real/spec.json`, spec(id)).then(() => must(`ln -s ${folder}.real ${folder}`)),
+        "a link in the place of its directory",
+        (id, directory) =>
+          write(`${directory}.real/spec.json`, spec(id)).then(() => must(`ln -s ${directory}.real ${directory}`)),
       ],
       [
-        "a folder that others may write to",
-        (id, folder) => write(`${folder}/spec.json`, spec(id)).then(() => must(`chmod 777 ${folder}`)),
+        "a directory that others may write to",
+        (id, directory) => write(`${directory}/spec.json`, spec(id)).then(() => must(`chmod 777 ${directory}`)),
       ],
       [
         "more than a spec is long",
-        (id, folder) =>
-          write(`${folder}/spec.json`, spec(id)).then(() =>
-            must(`head -c 3000000 /dev/zero | tr '\\0' ' ' >> ${folder}/spec.json`),
+        (id, directory) =>
+          write(`${directory}/spec.json`, spec(id)).then(() =>
+            must(`head -c 3000000 /dev/zero | tr '\\0' ' ' >> ${directory}/spec.json`),
           ),
       ],
-      ["another id", (_, folder) => write(`${folder}/spec.json`, spec(newOperation()))],
+      ["another id", (_, directory) => write(`${directory}/spec.json`, spec(newOperation()))],
       [
         "a kind that is not on the list",
-        (id, folder) => write(`${folder}/spec.json`, spec(id, { kind: "shell.run", input: { argv: ["id"] } })),
+        (id, directory) => write(`${directory}/spec.json`, spec(id, { kind: "shell.run", input: { argv: ["id"] } })),
       ],
       [
         "a kind that every object has",
-        (id, folder) => write(`${folder}/spec.json`, spec(id, { kind: "constructor", input: {} })),
+        (id, directory) => write(`${directory}/spec.json`, spec(id, { kind: "constructor", input: {} })),
       ],
       [
         "more than the kind takes",
-        (id, folder) => write(`${folder}/spec.json`, spec(id, { input: { description: "x", hooks: ["id"] } })),
+        (id, directory) => write(`${directory}/spec.json`, spec(id, { input: { description: "x", hooks: ["id"] } })),
       ],
       [
         "a snapshot that leads elsewhere",
-        (id, folder) =>
-          write(`${folder}/spec.json`, spec(id, { kind: "updates.rollback", input: { snapshotId: "../../../tmp/x" } })),
+        (id, directory) =>
+          write(
+            `${directory}/spec.json`,
+            spec(id, { kind: "updates.rollback", input: { snapshotId: "../../../tmp/x" } }),
+          ),
       ],
       [
         "an option for a package",
-        (id, folder) =>
+        (id, directory) =>
           write(
-            `${folder}/spec.json`,
+            `${directory}/spec.json`,
             spec(id, {
               kind: "updates.apply",
               input: {
@@ -102,7 +106,7 @@ describeOnHost("the privileged side", (session) => {
             }),
           ),
       ],
-      ["what is not JSON", (_, folder) => write(`${folder}/spec.json`, "{")],
+      ["what is not JSON", (_, directory) => write(`${directory}/spec.json`, "{")],
     ])("accepts nothing from %s", async (_, prepare) => {
       const id = newOperation();
       await prepare(id, `${asked}/${id}`);
@@ -174,18 +178,18 @@ describeOnHost("the privileged side", (session) => {
     it.each([
       [
         "a claim of a process that is there",
-        async (folder: string) => {
+        async (directory: string) => {
           const bootId = (await session.shell("cat /proc/sys/kernel/random/boot_id")).trim();
           const startTicks = Number((await session.shell("sed 's/.*) //' /proc/1/stat")).split(" ")[19]);
-          await write(`${folder}/claim.1`, JSON.stringify({ pid: 1, startTicks, bootId }));
+          await write(`${directory}/claim.1`, JSON.stringify({ pid: 1, startTicks, bootId }));
         },
       ],
-      ["more claims than there are attempts", (folder: string) => write(`${folder}/claim.999999999`, "{}")],
+      ["more claims than there are attempts", (directory: string) => write(`${directory}/claim.999999999`, "{}")],
       [
         "an end",
-        (folder: string) =>
+        (directory: string) =>
           write(
-            `${folder}/state.json`,
+            `${directory}/state.json`,
             JSON.stringify({
               status: "done",
               percent: 100,
@@ -251,7 +255,7 @@ describeOnHost("the privileged side", (session) => {
         },
       ],
       [
-        "a plugin beside the folders of plugins",
+        "a plugin beside the directories of plugins",
         {
           task: "plugin.run",
           input: {
@@ -280,8 +284,8 @@ describeOnHost("the privileged side", (session) => {
       session.host.exec([...installedPrograms, "plugins", "confirm", ...argv], { allowFailure: true });
     /** What root did: the plugin leaves a file for each argument but one. */
     const ran = async (): Promise<string> => session.shell("cd /root; ls -d ran-* 2>/dev/null || true");
-    const call = (name: "plugin.run" | "plugin.call", folder: string, digest: string, rest: object) =>
-      request(name, { path: `${pluginDir}/${folder}`, digest, timeoutMs: 10_000, ...rest });
+    const call = (name: "plugin.run" | "plugin.call", directory: string, digest: string, rest: object) =>
+      request(name, { path: `${pluginDir}/${directory}`, digest, timeoutMs: 10_000, ...rest });
     const program = '#!/bin/sh\n[ "$1" = none ] || touch "/root/ran-$1"\n';
     const permissions = "permissions: { user: root, write: [/root] }";
     const digests: Record<string, string> = {};

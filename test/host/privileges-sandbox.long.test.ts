@@ -24,7 +24,7 @@ describeOnHost("the sandbox of the service", { privateNetwork: true }, (session)
   const asRoot = (line: string) => session.shell(`systemd-run --quiet --wait --pipe sh -ec '${line}'`);
   const outside = () => session.shell(`ls -d ${proof} ${linger} /run/user/${uid} 2>/dev/null; true`);
 
-  /** What a process of that user would be told by polkit: `yes`, `no`, or `ask` for somebody's password. */
+  /** What a process of that user would get from polkit: `yes`, `no`, or `ask` for somebody's password. */
   async function decisions(user: string, checks: readonly (readonly string[])[]): Promise<ReadonlyMap<string, string>> {
     const unit = `subject-${user}`;
     await session.shell(

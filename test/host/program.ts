@@ -8,7 +8,7 @@ import { withLock } from "./lock.ts";
 const checkout = fileURLToPath(new URL("../..", import.meta.url));
 /** Where a guest has the checkout. */
 const inGuest = "/opt/steward";
-const folderBelow = "node_modules/.cache/program";
+const directoryBelow = "node_modules/.cache/program";
 /** What tests run inside beside the program, see `driver`. */
 const drivers = ["run-check", "run-operations", "run-packages", "run-plugin", "run-snapshots"] as const;
 const driverSources = drivers.map((name) => `test/host/support/${name}.ts`);
@@ -47,42 +47,42 @@ export function ensureProgram(log: Log): Promise<string> {
 
 async function makeProgram(log: Log): Promise<string> {
   const key = await sourceKey();
-  const programs = join(checkout, folderBelow);
-  const folder = join(programs, key);
+  const programs = join(checkout, directoryBelow);
+  const directory = join(programs, key);
   await mkdir(programs, { recursive: true });
   await withLock(join(programs, "build.lock"), log, async () => {
-    if (!(await exists(folder))) await build(folder, `${folderBelow}/${key}`, log);
+    if (!(await exists(directory))) await build(directory, `${directoryBelow}/${key}`, log);
     await removeOld(programs, key);
   });
-  const inside = `${inGuest}/${folderBelow}/${key}`;
+  const inside = `${inGuest}/${directoryBelow}/${key}`;
   const kept = "/var/cache/steward-code";
   return `
     set -e
     ln -sfn ${inside} ${dirname(installedPrograms[1])}
     mkdir -p ${kept}
-    for folder in ${inside}/code/*-0; do
-      name=\${folder##*/}
-      ln -sfn "$folder" "${kept}/$name"
-      ln -sfn "$folder" "${kept}/\${name%-0}-$(id -u steward 2>/dev/null || echo 0)"
+    for directory in ${inside}/code/*-0; do
+      name=\${directory##*/}
+      ln -sfn "$directory" "${kept}/$name"
+      ln -sfn "$directory" "${kept}/\${name%-0}-$(id -u steward 2>/dev/null || echo 0)"
     done`;
 }
 
-async function build(folder: string, below: string, log: Log): Promise<void> {
+async function build(directory: string, below: string, log: Log): Promise<void> {
   const startedAt = performance.now();
-  const work = `${folder}.new`;
+  const work = `${directory}.new`;
   await rm(work, { recursive: true, force: true });
   const withDrivers = driverSources.flatMap((path) => ["--with", path]);
   await runCommand([process.execPath, join(checkout, "scripts/package.ts"), "--program", work, ...withDrivers], {
     env: { ...plainEnvironment, PATH: `${join(checkout, "node_modules/.bin")}:${plainEnvironment["PATH"]}` },
     timeoutMs: 5 * 60_000,
   });
-  await rename(work, folder);
-  await compile(folder, below);
+  await rename(work, directory);
+  await compile(directory, below);
   log(`built the program in ${Math.round((performance.now() - startedAt) / 1000)} s`);
 }
 
 /** Node keeps compiled code by the path of what it is of: made where the path is that of the guest, in mounts that nobody else has. */
-async function compile(folder: string, below: string): Promise<void> {
+async function compile(directory: string, below: string): Promise<void> {
   const program = `${inGuest}/${below}`;
   const script = `
     set -e
@@ -98,7 +98,7 @@ async function compile(folder: string, below: string): Promise<void> {
   try {
     await runCommand(["unshare", "--mount", "sh", "-c", script]);
   } catch (error) {
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
     throw error;
   }
 }

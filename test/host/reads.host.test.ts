@@ -227,10 +227,10 @@ describeOnHost("what the service reads of a host", { checks: ["ssh_config"] }, (
         closed.split("\n").filter(Boolean).toSorted(),
       ]);
       expect(found.bytes).toBe(theirs.get(path));
-      const folders = found.largest.filter(({ type }) => type === "folder");
-      expect(folders.length).toBeGreaterThan(3);
+      const directories = found.largest.filter(({ type }) => type === "folder");
+      expect(directories.length).toBeGreaterThan(3);
       // Where files of several names are counted depends on the order of reading.
-      for (const { path: at, bytes } of folders) expect([at, bytes]).toEqual([at, theirs.get(at)]);
+      for (const { path: at, bytes } of directories) expect([at, bytes]).toEqual([at, theirs.get(at)]);
     });
 
     it("leaves out other file systems, and names what it cannot read", async () => {
@@ -495,7 +495,7 @@ open("/var/log/wtmp","wb").write(row(7,b"pts/3",b"eve",b"192.0.2.9",1700000000)+
       await shell("systemctl start web cron");
       const ps = parsePs(await shell("TZ=UTC LC_ALL=C ps -eo pid=,ppid=,user:40=,nlwp=,lstart="));
       const all = await list();
-      // What has ended meanwhile may have been looked at half.
+      // What has ended meanwhile may have been inspected half.
       const after = parsePs(await shell("TZ=UTC LC_ALL=C ps -eo pid=,ppid=,user:40=,nlwp=,lstart="));
       const compared = all.filter(({ pid }) => ps.has(pid) && after.has(pid));
       expect(compared.length).toBeGreaterThan(6);
@@ -531,7 +531,7 @@ open("/var/log/wtmp","wb").write(row(7,b"pts/3",b"eve",b"192.0.2.9",1700000000)+
       });
       const [cron] = await list({ unit: "cron.service" });
       expect(cron?.pid).toBe(await mainPid("cron.service"));
-      // What has just started is in init.scope for a moment, and a list may be a second old.
+      // What has just started is in init.scope briefly, and a list may be a second old.
       await eventually(async () => {
         const listed = (await list()).filter((each) => !each.is_kernel_thread).slice(0, 10);
         const said = await shell(`ps -o pid=,unit= -p ${listed.map(({ pid }) => pid).join(",")}`);

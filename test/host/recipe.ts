@@ -86,7 +86,7 @@ export const longTestsOn: readonly string[] = [
 ].map((name) => `test/host/${name}.long.test.ts`);
 
 /**
- * Timers that no guest starts: what they do at a moment of their own (at the full hour, at midnight, minutes after a boot) would
+ * Timers that no guest starts: what they do at a time of their own (at the full hour, at midnight, minutes after a boot) would
  * come between the steps of a test. They are masked at each boot, so the list needs no new image.
  */
 export const silentTimers: readonly string[] = [
@@ -154,7 +154,7 @@ const recipe = {
     "systemd-resolved.service",
     "console-getty.service",
   ],
-  /** What they do at a moment of their own (a snapshot at boot, downloads) would come between the steps of a test. */
+  /** What they do at a time of their own (a snapshot at boot, downloads) would come between the steps of a test. */
   disabledUnits: [
     "snapper-boot.timer",
     "apt-daily.timer",
@@ -178,7 +178,7 @@ const recipe = {
     // Otherwise systemd takes the identity that this one was given at the build, the same for all copies.
     "/var/lib/dbus/machine-id": "/etc/machine-id",
   },
-  folders: ["/var/log/journal", "/opt/steward", "/etc/steward"],
+  directories: ["/var/log/journal", "/opt/steward", "/etc/steward"],
 } as const;
 
 /** A container on the kernel of this machine, or a machine with a kernel of its own. */

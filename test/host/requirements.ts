@@ -34,7 +34,7 @@ export function missingRequirements(more: Tools = {}): string[] {
     missing.push(`${absent.map(([tool]) => tool).join(", ")} (apt-get install ${packages.join(" ")})`);
   }
   if (process.execve === undefined) missing.push("process.execve (use Node 22.15 or later)");
-  // Whether modules can be loaded shows only to root; others are told about that first.
+  // Whether modules can be loaded shows only to root; others get that first.
   if (isRoot && !existsSync("/dev/loop-control") && !loadModule("loop")) missing.push("loop devices (modprobe loop)");
   if (isRoot && !knowsBtrfs() && !(loadModule("btrfs") && knowsBtrfs()))
     missing.push("btrfs in the kernel (modprobe btrfs)");
@@ -57,7 +57,7 @@ export function requireHost(
 }
 
 function hasTool(name: string): boolean {
-  return (plainEnvironment.PATH ?? "").split(":").some((folder) => existsSync(join(folder, name)));
+  return (plainEnvironment.PATH ?? "").split(":").some((directory) => existsSync(join(directory, name)));
 }
 
 function knowsBtrfs(): boolean {

@@ -22,7 +22,7 @@ describeOnHost("requests to the privileged side", (session) => {
     return { result, processes: (await property("NAccepted")) - before };
   };
   const slow = () => shell("pgrep -fx '/bin/sleep 7654' || true");
-  const begun = () => shell("until pgrep -fx '/bin/sleep 7654' >/dev/null; do sleep 0.1; done");
+  const started = () => shell("until pgrep -fx '/bin/sleep 7654' >/dev/null; do sleep 0.1; done");
 
   beforeAll(async () => {
     // Checks run once at the start, and then when they are requested.
@@ -31,7 +31,7 @@ describeOnHost("requests to the privileged side", (session) => {
       "health: { interval: 24h, checks: { slow: { command: [/bin/sleep, '7654'], user: root, timeout: 1h } } }\n",
     );
     await session.service.restart();
-    await begun();
+    await started();
   });
 
   it("end with all that they started when the service ends", async () => {
@@ -40,7 +40,7 @@ describeOnHost("requests to the privileged side", (session) => {
     await quiet();
     expect([await slow(), await property("NAccepted")]).toEqual(["", before]);
     await session.service.restart();
-    await begun();
+    await started();
   });
 
   it("report that the process of root died", async () => {
@@ -51,17 +51,17 @@ describeOnHost("requests to the privileged side", (session) => {
     await quiet();
   });
 
-  it("go on when no further ones are accepted, as when the service stops", async () => {
+  it("continue when no further ones are accepted, as when the service stops", async () => {
     const { request } = createIntruder(session);
     const answer = request("monitoring.run", { check_id: "slow" });
-    await begun();
+    await started();
     await shell("systemctl stop steward-task.socket; pgrep -fx '/bin/sleep 7654'; pkill -fx '/bin/sleep 7654'");
     expect(await answer).toHaveProperty("output.outcome");
     await shell("systemctl start steward-task.socket");
     await quiet();
   });
 
-  it("are limited at a time, whoever sends them, and possible again after that", async () => {
+  it("are limited at a time, no matter who sends them, and possible again after that", async () => {
     const { hostile, request } = createIntruder(session);
     // Those beyond the limit are closed as soon as systemd has come to them.
     const connect = `const { connect } = require("node:net"); let [made, open] = [0, 0]; for (let at = 0; at < 40; at += 1) connect("/run/steward-tasks/requests.sock").on("connect", () => { made += 1; open += 1; }).on("error", () => undefined).on("close", () => (open -= 1)); const end = () => { console.log(open); process.exit(); }; const look = setInterval(() => { if (made < 40 || open > ${mostProcesses}) return; clearInterval(look); end(); }, 50); setTimeout(end, 50000);`;
@@ -71,9 +71,9 @@ describeOnHost("requests to the privileged side", (session) => {
     expect(await request("packages.restart_needs", {})).toHaveProperty("output");
   });
 
-  it("are possible again after very many connections at once, whoever makes them", async () => {
+  it("are possible again after very many connections at once, no matter who makes them", async () => {
     const { hostile, request } = createIntruder(session);
-    // Systemd fails a socket at 200 within two seconds (`TriggerLimitBurst=`) unless told otherwise.
+    // Systemd fails a socket at 200 within two seconds (`TriggerLimitBurst=`) unless set otherwise.
     const connect = `const { connect } = require("node:net"); let made = 0; const next = () => made++ < 600 ? connect("/run/steward-tasks/requests.sock", function () { this.destroy(); setImmediate(next); }).on("error", (error) => { console.log(error.code); setImmediate(next); }) : console.log("over"); for (let at = 0; at < 20; at += 1) next();`;
     expect((await hostile(`/opt/steward/node_modules/.bin/node -e '${connect}'`)).stdout).toContain("over");
     expect(await shell("systemctl show -P ActiveState steward-task.socket")).toBe("active\n");
@@ -105,7 +105,7 @@ describeOnHost("requests to the privileged side", (session) => {
     });
   });
 
-  it("are made about file systems only where the sandbox or a closed folder hides one", async () => {
+  it("are made about file systems only where the sandbox or a closed directory hides one", async () => {
     const check = () =>
       count(async () => {
         const params = ["disk_space", "inode_usage", "read_only_filesystems"].map((id) => ({ check_id: id }));

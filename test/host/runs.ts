@@ -17,7 +17,7 @@ import {
 } from "./processes.ts";
 
 /** What one guest (or one build) has on this machine. Its name says who owns it, so it is never without an owner. */
-export type RunFolder = {
+export type RunDirectory = {
   /** Also the name of the machine and of its control group. */
   name: string;
   path: string;
@@ -27,10 +27,10 @@ export type RunFolder = {
   record: string;
 };
 
-const live = new Set<RunFolder>();
+const live = new Set<RunDirectory>();
 
-/** Makes a folder for one guest that is removed when this process ends, however it ends. */
-export function createRunFolder(cache: string): RunFolder {
+/** Makes a directory for one guest that is removed when this process ends, however it ends. */
+export function createRunDirectory(cache: string): RunDirectory {
   const { pid, startTime } = ownProcess();
   const run = describeRun(cache, `steward-${pid}-${startTime}-${randomBytes(4).toString("hex")}`);
   installHooks();
@@ -39,8 +39,8 @@ export function createRunFolder(cache: string): RunFolder {
   return run;
 }
 
-/** Ends what runs from the folder, unmounts and deletes it. Doing it twice is fine. */
-export async function removeRunFolder(run: RunFolder): Promise<void> {
+/** Ends what runs from the directory, unmounts and deletes it. Doing it twice is fine. */
+export async function removeRunDirectory(run: RunDirectory): Promise<void> {
   killRun(run);
   await unmountDisk(run.root);
   // A process in the middle of writing to its disk ends only after that, which a busy machine takes its time for.
@@ -48,28 +48,28 @@ export async function removeRunFolder(run: RunFolder): Promise<void> {
     killRun(run);
     await sleep(50);
   }
-  removeRunFolderSync(run);
+  removeRunDirectorySync(run);
 }
 
 /** Removes what was left behind by processes that are no longer there. */
 export function sweepRuns(cache: string, log: Log): void {
-  const folder = join(cache, "runs");
-  if (!existsSync(folder)) return;
-  for (const name of readdirSync(folder)) {
+  const directory = join(cache, "runs");
+  if (!existsSync(directory)) return;
+  for (const name of readdirSync(directory)) {
     const [, pid, startTime] = /^steward-(\d+)-(\d+)-/.exec(name) ?? [];
     if (pid === undefined || startTime === undefined || isAlive({ pid: Number(pid), startTime })) continue;
     log(`removing ${name}, left behind by a process that is gone`);
     try {
-      removeRunFolderSync(describeRun(cache, name));
+      removeRunDirectorySync(describeRun(cache, name));
     } catch (error) {
-      // Another process may be sweeping the same folder; nothing here is in the way of a new guest.
+      // Another process may be sweeping the same directory; nothing here is in the way of a new guest.
       log(`cannot remove ${name}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 }
 
 /** The process of the container of a run, once it is there. */
-function readRecord(run: RunFolder): ProcessId | undefined {
+function readRecord(run: RunDirectory): ProcessId | undefined {
   if (!existsSync(run.record)) return undefined;
   const value: unknown = JSON.parse(readFileSync(run.record, "utf8"));
   if (typeof value !== "object" || value === null || !("pid" in value) || !("startTime" in value)) return undefined;
@@ -78,7 +78,7 @@ function readRecord(run: RunFolder): ProcessId | undefined {
 }
 
 /** Ends the container and everything in it at once. */
-export function killRun(run: RunFolder): void {
+export function killRun(run: RunDirectory): void {
   const container = readRecord(run);
   if (container !== undefined && isAlive(container)) {
     const inits = childrenOf(container.pid).filter(isInit).map(findProcess);
@@ -93,7 +93,7 @@ export function killRun(run: RunFolder): void {
   }
 }
 
-function describeRun(cache: string, name: string): RunFolder {
+function describeRun(cache: string, name: string): RunDirectory {
   const path = join(cache, "runs", name);
   return {
     name,
@@ -105,10 +105,10 @@ function describeRun(cache: string, name: string): RunFolder {
   };
 }
 
-function removeRunFolderSync(run: RunFolder): void {
+function removeRunDirectorySync(run: RunDirectory): void {
   killRun(run);
   unmountDiskSync(run.root);
-  // Before the folder: as long as that is there, the next sweep comes back to what could not be removed now.
+  // Before the directory: as long as that is there, the next sweep comes back to what could not be removed now.
   if (!untilSync(() => removeCgroup(run.name)))
     throw new Error(
       `cannot remove control group ${run.name}: ${cgroupProcesses(run.name).map(describeProcess).join(", ") || "it holds no process"}`,
@@ -129,7 +129,7 @@ function installHooks(): void {
   const removeAll = (): void => {
     for (const run of live) {
       try {
-        removeRunFolderSync(run);
+        removeRunDirectorySync(run);
       } catch {
         // The next start sweeps it.
       }

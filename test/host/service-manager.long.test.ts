@@ -52,7 +52,7 @@ describeOnHost("the service under its manager", (session) => {
     expect(await session.service.pid()).toBe(pid);
   });
 
-  it("sends watchdog pings, and goes on after it was stopped for a moment", async () => {
+  it("sends watchdog pings, and continues after it was stopped briefly", async () => {
     expect(await own("WatchdogUSec")).toBe("2min");
     await dropIn([
       "[Service]",
@@ -62,15 +62,15 @@ describeOnHost("the service under its manager", (session) => {
     ]);
     await systemctl("restart", unit);
     const pid = await session.service.pid();
-    const signOfLife = async (): Promise<void> => {
+    const heartbeat = async (): Promise<void> => {
       const last = await own("WatchdogTimestampMonotonic");
       await eventually(async () => expect(await own("WatchdogTimestampMonotonic")).not.toBe(last));
     };
-    for (let count = 0; count < 3; count += 1) await signOfLife();
+    for (let count = 0; count < 3; count += 1) await heartbeat();
     await kill("STOP");
     await eventually(async () => expect(await session.shell(`ps -o stat= -p ${pid}`)).toMatch(/^T/));
     await kill("CONT");
-    await signOfLife();
+    await heartbeat();
     expect(await session.service.pid()).toBe(pid);
     expect(await own("NRestarts")).toBe("0");
   });

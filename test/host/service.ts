@@ -44,7 +44,7 @@ type ServiceHost = {
 };
 
 const unit = "steward.service";
-const stateFolder = "/var/lib/steward";
+const stateDirectory = "/var/lib/steward";
 const startTimeoutMs = 30_000;
 
 /** Writes the unit and the settings, starts the service and waits until it listens and has an admin key. */
@@ -89,7 +89,7 @@ const dropIn = (name: string): string => `/etc/systemd/system/${name}.d/50-test.
 async function installAsRoot(host: ServiceHost, options: ServiceOptions): Promise<void> {
   // Its state may be that of the unprivileged one until now, and the other way round.
   await host.exec(["rm", "-f", dropIn(unit)]);
-  await host.exec(["sh", "-c", `[ ! -e ${stateFolder} ] || chown -R root:root ${stateFolder}`]);
+  await host.exec(["sh", "-c", `[ ! -e ${stateDirectory} ] || chown -R root:root ${stateDirectory}`]);
   await host.writeFile(`/etc/systemd/system/${unit}`, describeUnit(options));
   await host.exec(["sh", "-c", await ensureProgram(noLog)]);
 }
@@ -113,7 +113,7 @@ async function installUnprivileged(host: ServiceHost, options: ServiceOptions): 
   await host.exec(["systemctl", "reload", "dbus.service"]);
   await host.exec(["sh", "-c", await ensureProgram(noLog)]);
   await host.exec(["systemd-tmpfiles", "--create", "steward.conf"]);
-  await host.exec(["sh", "-c", `[ ! -e ${stateFolder} ] || chown -R steward:steward ${stateFolder}`]);
+  await host.exec(["sh", "-c", `[ ! -e ${stateDirectory} ] || chown -R steward:steward ${stateDirectory}`]);
 }
 
 /** What the test wants to be so, over what the units say. */
@@ -134,7 +134,7 @@ async function startOnce(host: ServiceHost): Promise<Started> {
     const state = await readProperty(host, "ActiveState");
     const logs = await readLogs(host, invocation);
     const url = findUrl(logs);
-    const adminKey = await host.readFile(`${stateFolder}/admin.key`).then(
+    const adminKey = await host.readFile(`${stateDirectory}/admin.key`).then(
       (text) => text.trim(),
       () => "",
     );
@@ -142,7 +142,7 @@ async function startOnce(host: ServiceHost): Promise<Started> {
     const gone = state === "failed" || state === "inactive";
     if (gone || performance.now() > deadline) {
       const missing =
-        url === undefined ? "its log has no line with msg listening" : `${stateFolder}/admin.key is missing`;
+        url === undefined ? "its log has no line with msg listening" : `${stateDirectory}/admin.key is missing`;
       const reason = gone ? `it is ${state}` : `${missing} after ${startTimeoutMs} ms`;
       throw new Error(`cannot start ${unit}: ${reason}: ${stderr.trim()}\n${logs}`);
     }
@@ -188,7 +188,7 @@ async function readProperty(host: ServiceHost, name: string): Promise<string> {
 
 function describeUnit(options: ServiceOptions): string {
   const command = [...(options.command ?? [...installedPrograms, "serve"]), ...(options.args ?? [])];
-  const environment = { STEWARD_STATE_DIR: stateFolder, ...environmentOf(options) };
+  const environment = { STEWARD_STATE_DIR: stateDirectory, ...environmentOf(options) };
   return [
     "[Unit]",
     "Description=Steward",

@@ -21,7 +21,7 @@ describeOnHost("services of a host in unusual states", { checks: [] }, (session)
 
   describe("a restart", () => {
     it("that takes long holds up no other, however many callers wait for it", async () => {
-      // systemd asks polkit about each of them, so they reach it one after the other and each begins it anew.
+      // systemd asks polkit about each of them, so they reach it one after the other and each begins it again.
       const lines = ["[Unit]", "StartLimitIntervalSec=0", "[Service]", "Type=oneshot", "ExecStart=/bin/sleep 15"];
       await session.writeUnits({ "patient.service": lines });
       const abort = new AbortController();
@@ -112,7 +112,7 @@ describeOnHost("services of a host in unusual states", { checks: [] }, (session)
       expect(await restart("eager")).toMatchObject({ success: true, running: true });
     });
 
-    it("goes on when its client disconnects", async () => {
+    it("continues when its client disconnects", async () => {
       await session.writeUnits({
         "left.service": [...sleeper, "ExecStartPre=/bin/sh -c 'until test -e /run/go-on; do sleep 0.1; done'"],
       });
@@ -274,7 +274,7 @@ describeOnHost("services of a host in unusual states", { checks: [] }, (session)
       return Number(await shell(`ls -l /proc/${pid}/fd | grep -c 'socket:'`));
     };
 
-    /** A folder does not show that a file in it is another one; systemd alone says so, once it has read the file again. */
+    /** A directory does not show that a file in it is another one; systemd alone says so, once it has read the file again. */
     const followsFiles = async (): Promise<void> => {
       for (const [text, state] of [
         ["[Unit]", "static"],
@@ -303,7 +303,7 @@ describeOnHost("services of a host in unusual states", { checks: [] }, (session)
       expect((await sameUnitFiles(session)).get("followed.target")).toBe("disabled");
     });
 
-    it.each(["daemon-reload", "daemon-reexec"])("the service goes on: %s", async (verb) => {
+    it.each(["daemon-reload", "daemon-reexec"])("the service continues: %s", async (verb) => {
       await session.host.writeFile(`/etc/systemd/system/after-${verb}.service`, `${sleeper.join("\n")}\n`);
       await systemctl(verb);
       await backAgain();
@@ -417,7 +417,7 @@ describeOnHost("services of a host in unusual states", { checks: [] }, (session)
       expect(await session.api.disableService(input("only-linked"))).toMatchObject({
         changes: [{ type: "unlink", path: `/etc/systemd/system/only-linked.service`, target: "" }],
         running: true,
-        message: expect.stringMatching(/it still runs; systemd does not know it any more/),
+        message: expect.stringMatching(/it still runs; systemd no longer knows it/),
       });
       await session.api.stopService(input("only-linked"));
       expect(await refusal(session.api.enableService(input("only-linked")))).toMatchObject({ status: 404 });
@@ -467,7 +467,7 @@ describeOnHost("services of a host in unusual states", { checks: [] }, (session)
 
     it("are those that polkit refuses, for each service of the host", async () => {
       const { services } = await session.api.listServices({ query: { limit: 1000 } });
-      // Polkit is told a unit's own name, and aliased.service is protected by another.
+      // Polkit gets a unit's own name, and aliased.service is protected by another.
       const units = services.map(({ name }) => name).filter((name) => !/@\.|^aliased\./.test(name));
       const pid = await session.service.pid();
       const check = `pkcheck --action-id org.freedesktop.systemd1.manage-units --process ${pid} --detail verb restart`;
@@ -480,9 +480,9 @@ describeOnHost("services of a host in unusual states", { checks: [] }, (session)
       for (const [index, name] of units.entries()) {
         const answer: unknown = await restart(name, true).catch((failure: unknown) => failure);
         const isOfPolicy = answer instanceof ApiError && answer.details?.["setting"] === "services.allow";
-        // What cannot be restarted for other reasons (masked, or by dependency only) tells nothing of the policy.
+        // What cannot be restarted for other reasons (masked, or by dependency only) says nothing of the policy.
         if (answer instanceof Error && !isOfPolicy) continue;
-        // What has to be confirmed is done by root.
+        // What must be confirmed is done by root.
         const isPermitted = isRecord(answer) && !(answer instanceof Error) && answer["risk"] !== "risky";
         answers.push([name, isPermitted ? "yes" : "no", byPolkit[index]]);
       }
@@ -543,7 +543,7 @@ describeOnHost("services of a host in unusual states", { checks: [] }, (session)
         const whoami = await createClient({ url: await latestUrl(), key }).whoami();
         expect(whoami).toMatchObject({ name: "admin" });
       });
-      // It answers before it has told systemd so.
+      // It answers before it has notified systemd.
       await eventually(async () =>
         expect((await shell("systemctl is-failed steward.service || true")).trim()).toBe("active"),
       );

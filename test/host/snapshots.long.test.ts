@@ -101,7 +101,7 @@ const etcState =
   "cd /etc && find . '(' -path ./ld.so.cache -o -path ./machine-id -o -path ./mtab -o -path ./adjtime -o -path ./resolv.conf" +
   " -o -path ./.updated -o -path ./steward ')' -prune -o '(' -printf '%p %y %m %U:%G %l\\n' -type f -exec sha256sum {} ';' ')' | sort";
 
-/** The adapter is tried by itself, as root, with the folder of the service as its own: so that has to be root's. */
+/** The adapter is tried by itself, as root, with the directory of the service as its own: so that must be root's. */
 const asRoot = { user: "root" } as const;
 
 describeOnHost("package snapshots", asRoot, (session) => {
@@ -132,7 +132,7 @@ describeOnHost("package snapshots", asRoot, (session) => {
     );
   };
 
-  const rollback = (folder: string) => snapshots<RollbackOutcome>(session, { folder, verb: "rollback", id });
+  const rollback = (directory: string) => snapshots<RollbackOutcome>(session, { directory, verb: "rollback", id });
   let original: Awaited<ReturnType<typeof state>>;
 
   beforeAll(async () => {
@@ -145,7 +145,7 @@ describeOnHost("package snapshots", asRoot, (session) => {
     expect(original.packages).toMatch(/^rc {2}left/m);
     expect(original.packages).toMatch(/^hi {2}pinned/m);
     expect(
-      (await snapshots(session, { folder: "/var/lib/steward/repository", verb: "create", id, changes })).error,
+      (await snapshots(session, { directory: "/var/lib/steward/repository", verb: "create", id, changes })).error,
     ).toBe(undefined);
     // From here on nobody has the old versions.
     await shell(`cp -r ${repository} ${oldPackages} && rm ${repository}/*.deb`);
@@ -153,47 +153,47 @@ describeOnHost("package snapshots", asRoot, (session) => {
     await shell(`cd ${repository} && apt-ftparchive packages . > Packages && apt-get -q update`);
   });
 
-  const origins = async (folder: string): Promise<string> =>
-    shell(`cd ${folder}/packages && grep -ho '"origin":"[a-z]*"' -- *[4l].json | sort | uniq -c`);
+  const origins = async (directory: string): Promise<string> =>
+    shell(`cd ${directory}/packages && grep -ho '"origin":"[a-z]*"' -- *[4l].json | sort | uniq -c`);
 
-  const returns = async (folder: string): Promise<void> => {
+  const returns = async (directory: string): Promise<void> => {
     await moveOn();
-    const diff = await snapshots<SnapshotDiff>(session, { folder, verb: "diff", id });
+    const diff = await snapshots<SnapshotDiff>(session, { directory, verb: "diff", id });
     expect(diff.result?.packages).toContainEqual({ name: "app", architecture: "amd64", from: one, to: two });
     expect(diff.result?.packages).toContainEqual({ name: "gone", architecture: "amd64", from: one, to: null });
     expect(diff.result?.packages).toContainEqual({ name: "extra", architecture: "amd64", from: null, to: two });
     expect(diff.result?.files).toContainEqual({ path: "/etc/hosts", change: "modified", isForeign: true });
     expect(diff.result?.files).toContainEqual({ path: '/etc/new/deep/ü "x"', change: "added", isForeign: true });
-    const { result, error } = await rollback(folder);
+    const { result, error } = await rollback(directory);
     expect([error, result]).toEqual([undefined, expect.objectContaining({ isDone: true, reason: "" })]);
     expect(result?.packages).toContainEqual({ name: "app", architecture: "amd64", from: two, to: one });
     expect(result?.filesRestored).toBe(diff.result?.files.length);
     expect(await state()).toEqual(original);
-    expect((await snapshots(session, { folder, verb: "diff", id })).result).toEqual({ packages: [], files: [] });
+    expect((await snapshots(session, { directory, verb: "diff", id })).result).toEqual({ packages: [], files: [] });
     expect(
       await shell("find / -xdev -name '*.dpkg-*' -newer /srv/old -not -path '/var/lib/dpkg/*' -not -path '/proc/*'"),
     ).toBe("");
   };
 
   it("return with files from the repository that was", async () => {
-    const folder = "/var/lib/steward/repository";
-    expect(await origins(folder)).toMatch(/^ +10 "origin":"repository"\n$/);
-    await returns(folder);
+    const directory = "/var/lib/steward/repository";
+    expect(await origins(directory)).toMatch(/^ +10 "origin":"repository"\n$/);
+    await returns(directory);
   });
 
   it("return with files from the cache", async () => {
-    const folder = "/var/lib/steward/cache";
+    const directory = "/var/lib/steward/cache";
     await shell(
       `cd ${oldPackages} && for f in *.deb; do cp $f /var/cache/apt/archives/$(echo $f | sed 's/_1:/_1%3a/; s/_1\\.0/_1%3a1.0/'); done`,
     );
-    await snapshots(session, { folder, verb: "create", id, changes });
+    await snapshots(session, { directory, verb: "create", id, changes });
     await shell("rm /var/cache/apt/archives/*.deb");
-    expect(await origins(folder)).toMatch(/^ +10 "origin":"cache"\n$/);
-    await returns(folder);
+    expect(await origins(directory)).toMatch(/^ +10 "origin":"cache"\n$/);
+    await returns(directory);
   });
 
   it("return with files put together from what was installed, kept on ext4", async () => {
-    const folder = "/var/lib/steward/small/snapshots";
+    const directory = "/var/lib/steward/small/snapshots";
     const dir = mkdtempSync(join(tmpdir(), "steward-disk-"));
     try {
       const image = join(dir, "image");
@@ -211,14 +211,14 @@ describeOnHost("package snapshots", asRoot, (session) => {
     } finally {
       rmSync(dir, { recursive: true });
     }
-    expect((await snapshots(session, { folder, verb: "create", id, changes })).error).toBe(undefined);
-    expect(await origins(folder)).toMatch(/^ +10 "origin":"installed"\n$/);
-    await returns(folder);
+    expect((await snapshots(session, { directory, verb: "create", id, changes })).error).toBe(undefined);
+    expect(await origins(directory)).toMatch(/^ +10 "origin":"installed"\n$/);
+    await returns(directory);
     await shell("umount /var/lib/steward/small");
   });
 
   it("put real packages together as they are: kinds, modes, owners, times, contents", async () => {
-    const folder = "/var/lib/steward/real";
+    const directory = "/var/lib/steward/real";
     const wanted =
       "base-files base-passwd bash coreutils dbus debconf dpkg libc6 libpam-modules login mount openssh-server passwd systemd tar util-linux";
     const list = await shell(`dpkg-query -W -f '\${Package} \${Architecture} \${Version}\\n' ${wanted}`);
@@ -229,15 +229,15 @@ describeOnHost("package snapshots", asRoot, (session) => {
         const [name = "", architecture = "", from = ""] = line.split(" ");
         return { name, architecture, from, to: null, isSecurity: false };
       });
-    expect((await snapshots(session, { folder, verb: "create", id, changes: all })).error).toBe(undefined);
+    expect((await snapshots(session, { directory, verb: "create", id, changes: all })).error).toBe(undefined);
     const listed = `dpkg -L ${wanted} | sort -u | while read -r path; do if test -f "$path"; then printf '%s\\0' "$path"; fi; done`;
     const entries = `${listed} | xargs -0 stat -c '%n %F %a %u:%g %s %Y %N' -- && ${listed} | xargs -0 sha256sum --`;
-    // What their own scripts write anew is below /etc.
+    // What their own scripts write again is below /etc.
     const outside = async () => (await shell(entries)).split("\n").filter((line) => !/^\/etc\/| \/etc\//.test(line));
     const before = [await outside(), await shell("dpkg -l"), await shell(`dpkg --verify ${wanted} || true`)];
     expect(before[0]?.length).toBeGreaterThan(1_000);
     await shell(
-      `cd ${folder}/packages && for note in *l.json *4.json; do hash=$(sed 's/.*sha256":"//; s/".*//' $note); ` +
+      `cd ${directory}/packages && for note in *l.json *4.json; do hash=$(sed 's/.*sha256":"//; s/".*//' $note); ` +
         `ln ../objects/$hash ../$(basename $note .json).deb; done; dpkg --force-confold --force-confdef --install ../*.deb`,
     );
     expect([await outside(), await shell("dpkg -l"), await shell(`dpkg --verify ${wanted} || true`)]).toEqual(before);
@@ -253,10 +253,10 @@ describeOnHost("package snapshots", asRoot, (session) => {
   });
 
   describe("that cannot be used", () => {
-    const folder = "/var/lib/steward/repository";
-    const refusesUntouched = async (inFolder: string, reason: RegExp): Promise<void> => {
+    const directory = "/var/lib/steward/repository";
+    const refusesUntouched = async (inDirectory: string, reason: RegExp): Promise<void> => {
       const tree = await fileTree(session);
-      const { error } = await snapshots(session, { folder: inFolder, verb: "rollback", id });
+      const { error } = await snapshots(session, { directory: inDirectory, verb: "rollback", id });
       expect(error).toMatch(reason);
       const changed = changesSince(tree, await fileTree(session), { ignore: [/^\/var\/log\/journal/, /^\/tmp/] });
       expect(changed).toEqual({ added: [], removed: [], changed: [] });
@@ -264,20 +264,20 @@ describeOnHost("package snapshots", asRoot, (session) => {
 
     it("are refused for one damaged byte, and nothing is touched", async () => {
       await moveOn();
-      const object = (await shell(`ls -S ${folder}/objects | tail -20 | head -1`)).trim();
-      await shell(`cp -a ${folder}/objects/${object} /root/kept && printf x >> ${folder}/objects/${object}`);
-      await refusesUntouched(folder, /^SnapshotUnusable: .* is damaged or lost/);
-      await shell(`rm ${folder}/objects/${object}`);
-      await refusesUntouched(folder, /^SnapshotUnusable: .* is damaged or lost/);
-      await shell(`cp -a /root/kept ${folder}/objects/${object}`);
-      expect((await snapshots(session, { folder, verb: "verify", id })).error).toBe(undefined);
-      await rollback(folder);
+      const object = (await shell(`ls -S ${directory}/objects | tail -20 | head -1`)).trim();
+      await shell(`cp -a ${directory}/objects/${object} /root/kept && printf x >> ${directory}/objects/${object}`);
+      await refusesUntouched(directory, /^SnapshotUnusable: .* is damaged or lost/);
+      await shell(`rm ${directory}/objects/${object}`);
+      await refusesUntouched(directory, /^SnapshotUnusable: .* is damaged or lost/);
+      await shell(`cp -a /root/kept ${directory}/objects/${object}`);
+      expect((await snapshots(session, { directory, verb: "verify", id })).error).toBe(undefined);
+      await rollback(directory);
       expect(await state()).toEqual(original);
     });
   });
 
   it("are not returned to while another process holds the lock, which is named, and nothing is touched", async () => {
-    const folder = "/var/lib/steward/repository";
+    const directory = "/var/lib/steward/repository";
     await moveOn();
     const now = async () => [await shell("dpkg -l"), await shell(etcState)];
     const moved = await now();
@@ -286,23 +286,23 @@ describeOnHost("package snapshots", asRoot, (session) => {
     await session.host.writeFile("/opt/hold.py", holding);
     await shell("systemd-run --quiet --unit=holder -p StandardOutput=file:/run/holder python3 /opt/hold.py");
     await shell("until grep -q held /run/holder; do sleep 0.05; done");
-    const { error } = await snapshots(session, { folder, verb: "rollback", id });
+    const { error } = await snapshots(session, { directory, verb: "rollback", id });
     await shell("systemctl stop holder");
     expect(error).toMatch(/^PackagesLocked: python3 \(process \d+\) holds the lock/);
     expect(await now()).toEqual(moved);
-    expect((await rollback(folder)).result).toMatchObject({ isDone: true });
+    expect((await rollback(directory)).result).toMatchObject({ isDone: true });
     expect(await state()).toEqual(original);
   });
 
   it("are returned to by dpkg alone where apt refuses, without losing files that go back to another package", async () => {
-    const folder = "/var/lib/steward/broken";
+    const directory = "/var/lib/steward/broken";
     const broken: Package = { name: "broken", version: one, control: { Depends: "nowhere-to-be-found" } };
     await buildPackages(session, "/srv/broken", [broken]);
     await shell("dpkg --force-depends --install /srv/broken/*.deb");
     const beforehand = await state();
-    expect((await snapshots(session, { folder, verb: "create", id, changes })).error).toBe(undefined);
+    expect((await snapshots(session, { directory, verb: "create", id, changes })).error).toBe(undefined);
     await shell(`dpkg --force-confold --force-breaks --install ${repository}/*.deb && dpkg --purge gone left`);
-    const { result, lines } = await rollback(folder);
+    const { result, lines } = await rollback(directory);
     expect(result).toMatchObject({ isDone: true, reason: "" });
     expect(lines).toContainEqual(expect.stringMatching(/^apt-get check: .*nmet dependencies/));
     expect(await state()).toEqual(beforehand);
@@ -311,36 +311,36 @@ describeOnHost("package snapshots", asRoot, (session) => {
   });
 
   it("report a package that cannot be configured during a rollback, and finish once it can", async () => {
-    const folder = "/var/lib/steward/repository";
+    const directory = "/var/lib/steward/repository";
     await moveOn();
     await shell("touch /run/stubborn");
-    const { result } = await rollback(folder);
+    const { result } = await rollback(directory);
     expect(result).toMatchObject({ isDone: false, reason: expect.stringMatching(/stubborn.*I will not/) });
     expect(await shell("dpkg -l stubborn")).toMatch(/^iF {2}stubborn +1:1\.0/m);
     await shell("rm /run/stubborn");
-    expect((await rollback(folder)).result).toMatchObject({ isDone: true });
+    expect((await rollback(directory)).result).toMatchObject({ isDone: true });
     expect(await state()).toEqual(original);
   });
 
   it("are returned to whenever the process that does it was killed, the package manager with it or not", async () => {
-    const folder = "/var/lib/steward/repository";
+    const directory = "/var/lib/steward/repository";
     const { fraction: random } = createRandom(seed);
     for (let round = 0; round < kills; round++) {
       await moveOn();
       for (let kill = 0; kill < 2; kill++) {
-        await killedRollback(session, { folder, id, afterMs: 200 + random() * 1_000 });
+        await killedRollback(session, { directory, id, afterMs: 200 + random() * 1_000 });
         if (round % 2 === 1) await shell("systemctl kill --signal=KILL 'steward-packages-*' 2>&1 || true");
       }
-      const { result, error } = await rollback(folder);
+      const { result, error } = await rollback(directory);
       expect([error, result]).toEqual([undefined, expect.objectContaining({ isDone: true })]);
       expect(await state()).toEqual(original);
     }
-    expect(await shell(`ls ${folder}/work`)).toBe("");
+    expect(await shell(`ls ${directory}/work`)).toBe("");
   });
 
   it("take their files along when they are removed", async () => {
-    const folder = "/var/lib/steward/repository";
-    expect((await snapshots(session, { folder, verb: "remove", id })).error).toBe(undefined);
-    expect(await shell(`find ${folder} -type f`)).toBe("");
+    const directory = "/var/lib/steward/repository";
+    expect((await snapshots(session, { directory, verb: "remove", id })).error).toBe(undefined);
+    expect(await shell(`find ${directory} -type f`)).toBe("");
   });
 });

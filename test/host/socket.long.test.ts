@@ -50,7 +50,7 @@ describeOnHost("the Unix sockets of the package", (session) => {
     );
   });
 
-  it("tell by themselves who asks: root without a key, members with one, nobody else", async () => {
+  it("know by themselves who asks: root without a key, members with one, nobody else", async () => {
     expect(await curl("root", administrator, "/auth/whoami")).toMatchObject({ key_id: "root", credential: "socket" });
     expect(await curl("root", administrator, "/auth/whoami", "-H", "X-API-Key: wrong")).toMatchObject(refused);
     expect(await curl("root", members, "/auth/whoami")).toMatchObject(refused);
@@ -136,7 +136,7 @@ describeOnHost("the Unix sockets of the package", (session) => {
     await session.host.exec(["systemd-run", ...options, "python3", "/srv/flood.py", "5000", port]);
     await eventually(async () => expect(await session.shell("journalctl -q -o cat -u flood")).toContain("there"));
     for (let count = 0; count < 20; count += 1) {
-      // A connection that has not shown its key yet may be closed to make room, and its client tries again.
+      // A connection that has not shown its key yet may be closed to make space, and its client tries again.
       await eventually(async () => {
         const answer = await fetch(`${session.service.url}/api/v1/health`, {
           headers: { "X-API-Key": session.service.adminKey, Connection: "close" },

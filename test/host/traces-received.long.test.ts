@@ -38,7 +38,7 @@ describeOnHost("traces that users of the host send to the installed service", (s
     await send("root", 5, "aa", "backup");
     await send("daemon", 5, "bb", "app");
     await session.api.getSystemInfo();
-    // Fifty times the room, by the name of the service.
+    // Fifty times the space, by the name of the service.
     await send("nobody", 12_000, "cc", "steward");
     const list = async (query: object): Promise<readonly TraceSummary[]> =>
       (await session.api.listTraces({ query: { limit: 1000, ...query } })).traces;

@@ -96,7 +96,7 @@ describeOnHost("traces of a host", (session) => {
     expect(named(spans, "systemd-run")).toMatchObject({ attributes: { "process.exit.code": 0 } });
     const commands = spans.filter(({ parentSpanId }) => parentSpanId === operation.spanId);
     expect(commands.map(({ name }) => name)).toContain("apt-get");
-    // What the bus tells of units is asked for all the time, and for nobody.
+    // What the bus reports of units is asked for all the time, and for nobody.
     expect(spans.map(({ name }) => name)).not.toContain("org.freedesktop.DBus.Properties/Get");
     for (const { resource } of commands) expect(resource["process.pid"]).toBe(operation.resource["process.pid"]);
   });

@@ -135,7 +135,7 @@ describeOnHost("units of a host", { checks: ["systemd_failed"] }, (session) => {
         return lines.filter((line) => line.includes('"member":'));
       };
       const isAbout = (text: string): unknown => expect.arrayContaining([expect.stringContaining(text)]);
-      // A question that has to be asked shows that the listener hears.
+      // A question that must be asked shows that the listener hears.
       const ask = () => session.api.restartService({ params: { name: "cron" }, query: { dry_run: true } });
       await eventually(async () => {
         await ask();
@@ -150,7 +150,7 @@ describeOnHost("units of a host", { checks: ["systemd_failed"] }, (session) => {
         return asked;
       });
 
-      // Unit files may have to be looked at anew, once, and a unit that appears meanwhile is asked about by its name.
+      // Unit files may have to be inspected again, once, and a unit that appears meanwhile is asked about by its name.
       expect(questions.length).toBeLessThan(20);
       expect(questions).not.toEqual(isAbout('"*.service"'));
       await session.host.exec(["systemctl", "stop", "listener.service"]);
@@ -290,11 +290,11 @@ describeOnHost("units of a host", { checks: ["systemd_failed"] }, (session) => {
     await shell("systemctl enable told.service; systemctl start told.path told.timer told.service");
     // A unit knows those that name it while they are loaded, as what a running one names is.
     await shell("systemctl start needs-told part-of-told bound-told");
-    const told = await show("told");
+    const reported = await show("told");
     const list = async (name: string) =>
       (await property(session, "told.service", name)).split(" ").filter(Boolean).sort();
     const value = (name: string) => property(session, "told.service", name);
-    const { dependencies, limits, files, resources } = told;
+    const { dependencies, limits, files, resources } = reported;
     const reverse = {
       ...{ requires: "Requires", requisite: "Requisite", binds_to: "BindsTo", part_of: "PartOf", upholds: "Upholds" },
       ...{ conflicts: "Conflicts", before: "Before", required_by: "RequiredBy", requisite_of: "RequisiteOf" },
@@ -328,7 +328,7 @@ describeOnHost("units of a host", { checks: ["systemd_failed"] }, (session) => {
       await list("After"),
       await list("WantedBy"),
     ]);
-    expect(told.triggered_by.map(({ name }) => name)).toEqual(await list("TriggeredBy"));
+    expect(reported.triggered_by.map(({ name }) => name)).toEqual(await list("TriggeredBy"));
     expect([limits.memory_max_bytes, limits.tasks_max, limits.open_files, limits.open_files_max].map(String)).toEqual([
       await value("MemoryMax"),
       await value("TasksMax"),
@@ -336,7 +336,14 @@ describeOnHost("units of a host", { checks: ["systemd_failed"] }, (session) => {
       await value("LimitNOFILE"),
     ]);
     expect([limits.cpu_percent, limits.runtime_max_ms]).toEqual([50, 3_600_000]);
-    expect([told.type, told.restart, told.user, told.slice, told.control_group, told.invocation_id]).toEqual([
+    expect([
+      reported.type,
+      reported.restart,
+      reported.user,
+      reported.slice,
+      reported.control_group,
+      reported.invocation_id,
+    ]).toEqual([
       await value("Type"),
       await value("Restart"),
       await value("User"),
@@ -344,19 +351,19 @@ describeOnHost("units of a host", { checks: ["systemd_failed"] }, (session) => {
       await value("ControlGroup"),
       await value("InvocationID"),
     ]);
-    expect(told.documentation).toEqual(["man:told(1)"]);
-    expect(told.commands).toMatchObject([
+    expect(reported.documentation).toEqual(["man:told(1)"]);
+    expect(reported.commands).toMatchObject([
       { setting: "ExecStartPre", command: "/bin/false", ignores_failure: true, exit_code: 1 },
       { setting: "ExecStart", command: "/bin/sleep infinity", ended_at: null },
       { setting: "ExecReload", command: "/bin/true --token=[redacted]", started_at: null },
     ]);
-    expect(told.processes).toEqual([{ pid: Number(await value("MainPID")), command: "/bin/sleep infinity" }]);
+    expect(reported.processes).toEqual([{ pid: Number(await value("MainPID")), command: "/bin/sleep infinity" }]);
     expect(files.fragment?.path).toBe(await value("FragmentPath"));
     expect(files.fragment?.text).toContain("Environment=DB_PASSWORD=[redacted]");
     expect(files.drop_ins.map(({ path }) => path)).toEqual((await value("DropInPaths")).split(" "));
     expect(files.drop_ins[1]).toMatchObject({ text: null, withheld: expect.any(String) });
-    expect(JSON.stringify(told)).not.toContain("hunter2");
-    expect(told.last_run).toMatchObject({ result: "running", ended_at: null });
+    expect(JSON.stringify(reported)).not.toContain("hunter2");
+    expect(reported.last_run).toMatchObject({ result: "running", ended_at: null });
   });
 
   it("details of a service have its runs with results and durations, and the end of its log", async () => {
@@ -384,11 +391,11 @@ describeOnHost("units of a host", { checks: ["systemd_failed"] }, (session) => {
   });
 
   it("details have listening sockets and the exposure that systemd-analyze computes, on request", async () => {
-    const told = await show("steward", { listening: true, security: true });
+    const reported = await show("steward", { listening: true, security: true });
     const { port } = new URL(session.service.url);
-    expect(told.listening).toContainEqual({ protocol: "tcp", address: "127.0.0.1", port: Number(port) });
+    expect(reported.listening).toContainEqual({ protocol: "tcp", address: "127.0.0.1", port: Number(port) });
     const judged = await shell("systemd-analyze security --no-pager steward.service | tail -1");
-    expect(judged).toContain(`: ${told.security?.exposure.toFixed(1)} ${told.security?.level}`);
+    expect(judged).toContain(`: ${reported.security?.exposure.toFixed(1)} ${reported.security?.level}`);
     expect((await show("cron", { listening: true })).listening).toEqual([]);
   });
 
@@ -447,7 +454,7 @@ describeOnHost("units of a host", { checks: ["systemd_failed"] }, (session) => {
   });
 
   describe("the states of unit files follow", () => {
-    const folder = "/etc/systemd/system";
+    const directory = "/etc/systemd/system";
     const make = "echo '[Unit]' >";
     const wanted = "[Install]\\nWantedBy=multi-user.target\\n";
 
@@ -455,15 +462,15 @@ describeOnHost("units of a host", { checks: ["systemd_failed"] }, (session) => {
     beforeAll(() => sameUnitFiles(session));
 
     it.each([
-      ["a file, which systemd reads again", `${make} ${folder}/known.target; systemctl daemon-reload`, "static"],
-      ["a file of which nobody tells systemd", `${make} ${folder}/known-by-itself.target`, "static"],
-      ["a file that is to be wanted", `printf '${wanted}' >${folder}/known.timer`, "disabled"],
+      ["a file, which systemd reads again", `${make} ${directory}/known.target; systemctl daemon-reload`, "static"],
+      ["a file that systemd is not notified of", `${make} ${directory}/known-by-itself.target`, "static"],
+      ["a file that is to be wanted", `printf '${wanted}' >${directory}/known.timer`, "disabled"],
       [
         "a file that is changed, which systemd reads again",
-        `printf '${wanted}' >>${folder}/known.target; systemctl daemon-reload`,
+        `printf '${wanted}' >>${directory}/known.target; systemctl daemon-reload`,
         "disabled",
       ],
-      ["a file that is changed back", `${make} ${folder}/known.target; systemctl daemon-reload`, "static"],
+      ["a file that is changed back", `${make} ${directory}/known.target; systemctl daemon-reload`, "static"],
       ["a link that makes it wanted", "systemctl enable --no-reload known.timer", "enabled"],
       ["the end of that link", "systemctl disable --no-reload known.timer", "disabled"],
       ["a file elsewhere that is linked", `${make} /srv/known.socket; systemctl link /srv/known.socket`, "linked"],
@@ -473,13 +480,13 @@ describeOnHost("units of a host", { checks: ["systemd_failed"] }, (session) => {
         "linked-runtime",
       ],
       [
-        "a drop-in in a new folder",
-        `mkdir ${folder}/known.target.d; printf '${wanted}' >${folder}/known.target.d/a.conf`,
+        "a drop-in in a new directory",
+        `mkdir ${directory}/known.target.d; printf '${wanted}' >${directory}/known.target.d/a.conf`,
         "disabled",
       ],
-      ["the end of the drop-in", `rm ${folder}/known.target.d/a.conf`, "static"],
-      ["another one in that folder", `printf '${wanted}' >${folder}/known.target.d/b.conf`, "disabled"],
-      ["a link that is made by hand", `ln -s ../known.target ${folder}/multi-user.target.wants/`, "enabled"],
+      ["the end of the drop-in", `rm ${directory}/known.target.d/a.conf`, "static"],
+      ["another one in that directory", `printf '${wanted}' >${directory}/known.target.d/b.conf`, "disabled"],
+      ["a link that is made by hand", `ln -s ../known.target ${directory}/multi-user.target.wants/`, "enabled"],
       ["one that nobody may start", "systemctl mask known-to-nobody.target", "masked"],
       ["the end of a file", "systemctl disable known.socket", undefined],
     ])("%s", async (_, change, state) => {
@@ -494,7 +501,7 @@ describeOnHost("units of a host", { checks: ["systemd_failed"] }, (session) => {
       };
       const change = async () => {
         for (let at = 0; at < 5; at += 1) {
-          await shell(`${make} ${folder}/again-${at}.slice`);
+          await shell(`${make} ${directory}/again-${at}.slice`);
           expect((await sameUnitFiles(session)).get(`again-${at}.slice`)).toBe("static");
         }
       };

@@ -267,12 +267,12 @@ describeOnHost("apt as the package manager of updates", (session) => {
       await untouched();
     });
 
-    it("when there is no room for the downloads", async () => {
+    it("when there is no space for the downloads", async () => {
       await overHttp(async () => {
         await shell("mount -t tmpfs -o size=4k tmpfs /var/cache/apt/archives");
         try {
           const { error } = await commit(await plan("packages"));
-          expect(error).toMatch(/^UpdateRefused: there is no room: \/var\/cache\/apt\/archives has /);
+          expect(error).toMatch(/^UpdateRefused: there is no space: \/var\/cache\/apt\/archives has /);
           const modest = { ...(await plan("packages")), downloadBytes: 1 };
           const { result } = await commit(modest);
           expect(result).toMatchObject({ isDone: false, reason: expect.stringMatching(/space|No space left/) });

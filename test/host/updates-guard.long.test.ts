@@ -5,9 +5,9 @@ import { eventually } from "./support/eventually.ts";
 import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
 import { describeOnHost } from "./support/session.ts";
 
-/** Two versions of a package: setting up the old one does `mends`, the new one `breaks`. */
-const pair = (name: string, mends: string, breaks: string): readonly PackageRecipe[] => [
-  { name, version: "1.0", place: "main", postinst: [mends] },
+/** Two versions of a package: setting up the old one does `repairs`, the new one `breaks`. */
+const pair = (name: string, repairs: string, breaks: string): readonly PackageRecipe[] => [
+  { name, version: "1.0", place: "main", postinst: [repairs] },
   { name, version: "1.1", place: "main", postinst: [breaks] },
 ];
 const recipes: readonly PackageRecipe[] = [
@@ -18,7 +18,7 @@ const recipes: readonly PackageRecipe[] = [
     "rm -f /srv/deaf; systemctl restart talker high roamer",
     "touch /srv/deaf; systemctl restart talker high roamer",
   ),
-  // The daemon goes on with the settings that it has read, and would not start again.
+  // The daemon continues with the settings that it has read, and would not start again.
   ...pair("locksmith", ":", "echo 'NoSuchOption yes' > /etc/ssh/sshd_config.d/locksmith.conf"),
   ...["1.0", "1.1"].map(
     (version): PackageRecipe => ({

@@ -8,7 +8,7 @@ const image = (abi: number) => `linux-image-6.1.0-${abi}-amd64`;
 const headers = (abi: number) => `linux-headers-6.1.0-${abi}-common`;
 const newest = (abi: number): PackageRecipe =>
   at("linux-image-amd64", String(abi), { control: [`Depends: ${image(abi)}, ${headers(abi)}`] });
-/** Apt tells kernels apart by their versions. */
+/** Apt distinguishes kernels by their versions. */
 const kernel = (abi: number) => [image(abi), headers(abi)].map((name) => at(name, `6.1.${abi}-1`));
 const kernels = [1, 2, 3, 4].flatMap(kernel);
 const present = [at("web", "1.0"), ...kernels, newest(4)];

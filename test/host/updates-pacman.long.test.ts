@@ -21,7 +21,7 @@ import {
 } from "./support/pacman-host.ts";
 import { describeOnHost } from "./support/session.ts";
 
-/** A script that goes on for as long as a file is there; what is killed meanwhile is in the middle. */
+/** A script that continues for as long as a file is there; what is killed meanwhile is in the middle. */
 const waits = "post_upgrade() { while [ -e /tmp/wait ]; do sleep 0.2; done; }\n";
 
 const old = {
@@ -116,7 +116,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
 
   it("reports missing lists, and a repository that is gone", async () => {
     expect(await result({ verb: "updates" })).toEqual({ updates: [], held: [], listsAt: null });
-    expect(await refusal()).toBe("UpdateRefused: there are no package lists: they have to be refreshed first");
+    expect(await refusal()).toBe("UpdateRefused: there are no package lists: they must be refreshed first");
     await session.shell(`mv ${pacmanRepository} ${pacmanRepository}.gone`);
     try {
       expect((await work({ verb: "refresh" })).error).toContain("failed retrieving file 'core.db'");
@@ -265,7 +265,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
     await eventually(async () => expect(await check()).toMatchObject({ status: "fail" }));
     expect(await result({ verb: "audit" })).toEqual([expect.stringContaining(`${lock} is left of a pacman`)]);
     expect(await result({ verb: "repair", id: "one" })).toMatchObject({ isDone: false });
-    expect((await work({ verb: "finish" })).error).toContain("it has to be repaired by hand");
+    expect((await work({ verb: "finish" })).error).toContain("it must be repaired by hand");
     expect((await work({ verb: "commit", id: "left", plan: now })).error).toMatch(
       /^PackagesLocked: .* nobody holds it: see what it was doing, then remove that file$/,
     );

@@ -68,7 +68,7 @@ describeOnHost("a rollback of packages", { fileSystem: "ext4" }, (session) => {
     expect(await etc()).toMatch(/^version = 1.0\nrenewed\n127.0.0.9 ours\nalice:x:4242:/);
   });
 
-  it("is not needed where /boot has no room for a kernel: the update is refused before anything begins", async () => {
+  it("is not needed where /boot has no space for a kernel: the update is refused before anything begins", async () => {
     const disk = await createSmallDisk(session, 64);
     try {
       await disk.mount("/boot");

@@ -6,7 +6,7 @@ import { eventually } from "./support/eventually.ts";
 import { at, makePackageSources, packageFile } from "./support/package-sources.ts";
 import { describeOnHost } from "./support/session.ts";
 
-/** Its new version is being set up when the host is told to go down, and for some time after that. */
+/** Its new version is being set up when the host is asked to go down, and for some time after that. */
 const patient = [
   "test -e /srv/hold || exit 0",
   "touch /run/setting-up",
@@ -86,7 +86,7 @@ describeOnHost("an update during a shutdown", (session) => {
       await eventually(() => shell("test -e /run/setting-up"), 60_000);
       await goDown();
 
-      // Before anything of Steward runs again: nobody has mended anything.
+      // Before anything of Steward runs again: nobody has repaired anything.
       expect(await shell("dpkg --audit")).toBe("");
       expect(await shell("cat /srv/set-up-while-stopping")).toBe("whole\n");
       expect(await versions()).toBe("beside 1.1 install ok installed\npatient 1.1 install ok installed\n");
@@ -97,7 +97,7 @@ describeOnHost("an update during a shutdown", (session) => {
         status: "done",
         result: { success: true, packages_updated: 2, error: null },
       });
-      expect(operation.log).toContain("the host stops: it goes on after the boot");
+      expect(operation.log).toContain("the host stops: it continues after the boot");
     });
   });
   it.each([

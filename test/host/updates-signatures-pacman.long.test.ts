@@ -38,7 +38,7 @@ describeOnHost("pacman with a signed repository", (session) => {
     return result.updates.map(({ name, to }) => `${name} ${to}`);
   };
 
-  /** The packages are there already: this version of pacman crashes when it fetches a signature from a folder. */
+  /** The packages are there already: this version of pacman crashes when it fetches a signature from a directory. */
   const update = async () => {
     await shell(`cp --preserve=timestamps ${pacmanFile(fresh)}* ${cache}/`);
     const { result: plan, error } = await pacman<TransactionPlan>(session, { verb: "simulate", request: {} });

@@ -18,7 +18,7 @@ describeOnHost("updates from signed sources", (session) => {
   const api = () => createClient({ url: service.url, key: service.adminKey });
   const security = (): string => sources.address("security");
   const versions = () => shell(`dpkg-query -W -f '\${Version} ' plain shield`);
-  const inSecurity = (line: string) => shell(`cd ${sources.folder("security")} && ${line}`);
+  const inSecurity = (line: string) => shell(`cd ${sources.directory("security")} && ${line}`);
   const refresh = () => api().checkUpdates({ query: { refresh: true } });
   const offered = async () =>
     (await api().checkUpdates()).packages.updates.map(({ name, new_version: version }) => `${name} ${version}`).sort();
@@ -107,7 +107,7 @@ describeOnHost("updates from signed sources", (session) => {
     ])("%s, names the source, and keeps the last good ones", async (_name, spoil, expected) => {
       await spoil();
       const before = await api().checkUpdates();
-      // Another source has news at the same time, which is no reason to call all lists fresh.
+      // Another source has news at the same time, which is not a reason to call all lists fresh.
       await sources.publish("main", [at("plain", "1.2")]);
       const error = await refusal(refresh());
       expect(error).toMatchObject({ status: 503, code: "UNAVAILABLE" });

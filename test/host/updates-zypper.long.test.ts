@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { TransactionPlan, TransactionResult } from "#domain/ports/packages.ts";
-import { catalogOf, expectJustMade, toldOf } from "./support/catalog.ts";
+import { catalogOf, expectJustMade, reportedOf } from "./support/catalog.ts";
 import { eventually } from "./support/eventually.ts";
 import { namesOf, packageVerbs } from "./support/package-work.ts";
 import { testCatalog } from "./support/rpm-catalog.ts";
@@ -63,7 +63,7 @@ function zypperTree(session: Session): RpmTree {
       /^\/srv\/rpm-repository\/.*\.rpm$/,
       /^\/var\/log\/zypper\.log$/,
     ],
-    steps: { moments: [1, 2, 3, 4, 5, 6, 7], of: 7, line: (step) => `(${step}/7) Installing` },
+    steps: { timestamps: [1, 2, 3, 4, 5, 6, 7], of: 7, line: (step) => `(${step}/7) Installing` },
     says: {
       repositoryGone: /Problem retrieving files from 'base'/,
       installing: /^\(1\/1\) installing hole-1\.1-1\.noarch$/m,
@@ -83,7 +83,7 @@ describeOnHost("zypper as the package manager of updates", (session) => {
   const tree = zypperTree(session);
   const { install } = tree;
   const { work, result, simulate, commit, all } = tree.verbs;
-  const told = ({ changes }: TransactionPlan): readonly string[] =>
+  const reported = ({ changes }: TransactionPlan): readonly string[] =>
     changes.map(({ name, from, to }) => `${name} ${from} ${to}`).sort();
   const installed = async (): Promise<readonly string[]> =>
     (await all()).map(({ name, version }) => `${name} ${version}`);
@@ -121,8 +121,8 @@ describeOnHost("zypper as the package manager of updates", (session) => {
     await session.host.exec([...asking, "install", "early=2.0"]).catch(() => undefined);
     await tree.remove("fancy");
     const logged = await history();
-    const told = toldOf(logged);
-    expect(told.slice(0, 6)).toEqual([
+    const reported = reportedOf(logged);
+    expect(reported.slice(0, 6)).toEqual([
       ["remove fancy 1.0-1 undefined"],
       [],
       ["downgrade dated 2:0.9-1 1:1.0-1", "install kernel undefined 2.0-1"],
@@ -149,7 +149,7 @@ describeOnHost("zypper as the package manager of updates", (session) => {
       await result({ verb: "refresh" });
       expect(namesOf(await simulate({ type: "packages" }))).toEqual(["release"]);
       const plan = await simulate({ type: "system" });
-      expect(told(plan)).toEqual(["release 9.1-1 9.2-1", "steady 2.0-1 1.0-1"]);
+      expect(reported(plan)).toEqual(["release 9.1-1 9.2-1", "steady 2.0-1 1.0-1"]);
       expect(await commit(plan)).toEqual({ isDone: true, reason: "" });
       expect(await installed()).toEqual(["release 9.2-1", "steady 1.0-1"]);
     } finally {

@@ -59,13 +59,13 @@ describeOnHost("updates with apt", (session) => {
       check: { status: "pass" },
     });
     expect(await versionsOf(["editor", "library", "server"])).toEqual({ editor: "1.0", library: "1.1", server: "1.0" });
-    const begun = await operation();
-    expect(begun).not.toBe(earlier);
+    const started = await operation();
+    expect(started).not.toBe(earlier);
     expect(
       JSON.parse(await shell("grep fixCheck /var/lib/steward/audit/audit-000000000001.log | tail -n 1")),
     ).toMatchObject({
       target: { check_id: "security_updates", fix_id: "apply_security_updates" },
-      operation_id: begun,
+      operation_id: started,
     });
     // The package's own files; beside them only what apt and dpkg keep for themselves, and what their hooks on this host write.
     const ignore = [
@@ -171,7 +171,7 @@ describeOnHost("updates with apt", (session) => {
 
   describe("whose process is killed at random times", () => {
     const { fraction: random } = createRandom(seed);
-    const folderOf = (id: string): string => `/var/lib/steward-tasks/operations/${id}`;
+    const directoryOf = (id: string): string => `/var/lib/steward-tasks/operations/${id}`;
 
     /** Kills the task at its first and its second attempt. @returns how often that interrupted it. */
     const killTwice = async (id: string): Promise<number> => {
@@ -179,7 +179,7 @@ describeOnHost("updates with apt", (session) => {
         const pid = await eventually(async () => {
           const { status } = await api().getOperation({ params: { id } });
           if (status === "done" || status === "failed") return undefined;
-          const claim = await session.host.readFile(`${folderOf(id)}/claim.${attempt}`);
+          const claim = await session.host.readFile(`${directoryOf(id)}/claim.${attempt}`);
           return (JSON.parse(claim) as { pid: number }).pid;
         });
         if (pid === undefined) break;
@@ -187,7 +187,7 @@ describeOnHost("updates with apt", (session) => {
         await shell(`kill -KILL ${pid} || true`);
       }
       await ended(id, 90_000);
-      return Number(await shell(`ls ${folderOf(id)} | grep -c '^claim'`)) - 1;
+      return Number(await shell(`ls ${directoryOf(id)} | grep -c '^claim'`)) - 1;
     };
 
     /** Begins it, kills its process, and asks for it again under the same key all the while. */

@@ -70,7 +70,7 @@ describe("the OpenAPI document", () => {
     expect([...parameters, ...members]).toEqual([]);
   });
 
-  it("tells the events of a chat apart by a discriminator", () => {
+  it("distinguishes the events of a chat by a discriminator", () => {
     expect(document.components.schemas["ChatEvent"]).toMatchObject({ discriminator: { propertyName: "event" } });
   });
 });

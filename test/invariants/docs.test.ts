@@ -57,7 +57,7 @@ it("docs/threat-model.md names a test for each sentence about a compromised serv
   expect(others.filter((shown) => !/\]\([^)]+\)/.test(shown))).toEqual([]);
 });
 
-it("docs/privileges.md tells what each option of the unit that hides or forbids something takes away", () => {
+it("docs/privileges.md says what each option of the unit that hides or forbids something takes away", () => {
   const restricting =
     /^((?:Protect|Private|Restrict|ReadOnly|Inaccessible|TemporaryFile|SystemCall(?!Error)|Lock)\w*)=/gm;
   const options = [...read("deploy/systemd/steward.service").matchAll(restricting)].map(([, option]) => `\`${option}=`);

@@ -18,7 +18,7 @@ import { createFakeJournal, createFakeJournalStorage, fakeJournalSize } from "..
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { createFakePackageManager, fakeMissingPlan, fakePackage } from "../fakes/package-manager.ts";
 import { createFakePasskeyStore } from "../fakes/passkey-store.ts";
-import { plainManifest } from "../fakes/plugin-folders.ts";
+import { plainManifest } from "../fakes/plugin-directories.ts";
 import { createFakeSessionStore } from "../fakes/session-store.ts";
 import { createFakeTimeSync } from "../fakes/time-sync.ts";
 import { createFakeUnits, runningUnit } from "../fakes/units.ts";
@@ -164,7 +164,7 @@ describe("effects of operations", () => {
       "SnapshotBackend.recordChanges": snapshots,
       "SnapshotBackend.tidy": snapshots,
       "ChatProvider.chat": ["connectors:chat", "connectors:chat and health:read"],
-      // The call that is approved here: whoever approves it has its scope too.
+      // The call that is approved here: anyone who approves it has its scope too.
       "HostNames.set": ["self", "system:hostname"],
     });
   });
@@ -221,7 +221,7 @@ function recordedFixes(): { readonly fixes: readonly Fix[]; readonly record: Cal
   const packages = createFakePackageManager(kernels);
   packages.missing = fakeMissingPlan({ changes: [{ name: "needed", architecture: "all", from: null, to: "1" }] });
   const units = createFakeUnits([{ name: "a.service", activeState: "failed", isLimited: true }]);
-  const cleanup = createFakeDiskCleanup([{ kind: "temporary", folder: "/tmp", files: ["tmp.a"], bytes: 5 }]);
+  const cleanup = createFakeDiskCleanup([{ kind: "temporary", directory: "/tmp", files: ["tmp.a"], bytes: 5 }]);
   const size = fakeJournalSize({ diskBytes: 9e9, archivedBytes: 8e9 });
   const journal = createFakeJournal([], createFakeJournalStorage(size));
   const time = createFakeTimeSync(off, { ...off, isEnabled: true, isSynchronised: true });
@@ -297,7 +297,7 @@ describe("hooks", () => {
     async (name, row) => {
       const { service } = await startRecorded();
       const role = { type: "hook", events: hookEvents, onFailure: "allow" } as const;
-      service.plugins.folders.put("watcher", { ...plainManifest("watcher"), role });
+      service.plugins.directories.put("watcher", { ...plainManifest("watcher"), role });
       const enable = { method: "POST", path: "/api/v1/plugins/watcher/enable", key: service.admin } as const;
       expect((await send(service, enable)).json).toMatchObject({ success: true });
       const request = await prepareMutation(service, name);

@@ -1,6 +1,6 @@
 import { join, normalize, relative } from "node:path";
 import { describe, expect, it } from "vitest";
-import { filesBelow, foldersIn, portNames, read } from "./project.ts";
+import { directoriesIn, filesBelow, portNames, read } from "./project.ts";
 
 /** What each layer may import, besides itself: the references of its compiler project. */
 const layers: Record<string, readonly string[]> = {
@@ -21,7 +21,7 @@ const layers: Record<string, readonly string[]> = {
 /** Not layers of their own: together with the programs at the top of `src` they are the project that puts all layers together. */
 const programs = ["app", "root"];
 
-/** Layers whose folders do not import each other, and the folders that all others of the layer stand on, each on those before it. */
+/** Layers whose directories do not import each other, and the directories that all others of the layer stand on, each on those before it. */
 const partsStandOn: Record<string, readonly string[]> = {
   domain: ["common", "ports"],
   adapters: ["files", "journal-format", "exec", "sqlite", "link-local", "boot-id"],
@@ -33,9 +33,9 @@ interface Tsconfig {
   readonly compilerOptions: { readonly types: readonly string[] };
   readonly references?: readonly { readonly path: string }[];
 }
-const tsconfig = (folder: string): Tsconfig => JSON.parse(read(`${folder}/tsconfig.json`)) as Tsconfig;
-const referencesOf = (folder: string): readonly string[] =>
-  (tsconfig(folder).references ?? []).map(({ path }) => normalize(join(folder, path)));
+const tsconfig = (directory: string): Tsconfig => JSON.parse(read(`${directory}/tsconfig.json`)) as Tsconfig;
+const referencesOf = (directory: string): readonly string[] =>
+  (tsconfig(directory).references ?? []).map(({ path }) => normalize(join(directory, path)));
 
 /** The files of ours that a file imports, by their paths from the top of the project. */
 function importsOf(path: string): readonly string[] {
@@ -46,8 +46,8 @@ function importsOf(path: string): readonly string[] {
 
 describe("layers", () => {
   it("have a compiler project each, which refers to what the layer may import", () => {
-    const folders = Object.keys(layers).filter((each) => !each.includes("/"));
-    expect([...foldersIn("src")].sort()).toEqual([...folders, ...programs].sort());
+    const directories = Object.keys(layers).filter((each) => !each.includes("/"));
+    expect([...directoriesIn("src")].sort()).toEqual([...directories, ...programs].sort());
     for (const [layer, references] of Object.entries(layers)) {
       expect([layer, [...referencesOf(`src/${layer}`)].sort()]).toEqual([
         layer,
@@ -60,12 +60,12 @@ describe("layers", () => {
     );
   });
 
-  it.each(Object.keys(partsStandOn))("keep the folders of %s apart", (layer) => {
+  it.each(Object.keys(partsStandOn))("keep the directories of %s apart", (layer) => {
     const partOf = (path: string): string => path.slice(`src/${layer}/`.length).split("/")[0] ?? "";
     const shared = partsStandOn[layer] ?? [];
     const floorOf = (path: string): readonly string[] =>
       shared.includes(partOf(path)) ? shared.slice(0, shared.indexOf(partOf(path))) : shared;
-    // What lies beside the folders puts them together.
+    // What lies beside the directories puts them together.
     const sources = filesBelow(`src/${layer}`).filter(
       (path) => /(?<!\.test)\.ts$/.test(path) && !/\.ts$/.test(partOf(path)),
     );
@@ -79,8 +79,8 @@ describe("layers", () => {
     expect(between).toEqual([]);
   });
 
-  it.each(programs)("keep the command line out of %s", (folder) => {
-    const imported = filesBelow(`src/${folder}`)
+  it.each(programs)("keep the command line out of %s", (directory) => {
+    const imported = filesBelow(`src/${directory}`)
       .filter((path) => path.endsWith(".ts"))
       .flatMap(importsOf);
     expect(imported.filter((each) => each.startsWith("src/cli/"))).toEqual([]);

@@ -8,18 +8,18 @@ export const root = fileURLToPath(new URL("../..", import.meta.url));
 /** Text of a file of the project. */
 export const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
-/** All files below a folder, as paths from the root. */
-export function filesBelow(folder: string): readonly string[] {
-  const entries = readdirSync(join(root, folder), { recursive: true, withFileTypes: true });
+/** All files below a directory, as paths from the root. */
+export function filesBelow(directory: string): readonly string[] {
+  const entries = readdirSync(join(root, directory), { recursive: true, withFileTypes: true });
   return entries
     .filter((entry) => entry.isFile())
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     .sort();
 }
 
-/** Names of the folders right below a folder. */
-export const foldersIn = (folder: string): readonly string[] =>
-  readdirSync(join(root, folder), { withFileTypes: true })
+/** Names of the directories right below a directory. */
+export const directoriesIn = (directory: string): readonly string[] =>
+  readdirSync(join(root, directory), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)
     .sort();

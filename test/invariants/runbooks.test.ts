@@ -64,10 +64,10 @@ describe("the built-in runbooks", () => {
     expect(named.filter((id) => !all.some((runbook) => runbook.id === id))).toEqual([]);
   });
 
-  it("say first what is wrong, then what to look at, what mends it and what not to do", () => {
+  it("say first what is wrong, then what to look at, what fixes it and what not to do", () => {
     for (const { id, body } of all) {
       const titles = [...body.matchAll(/^## (.*)$/gm)].map(([, title]) => title);
-      expect([id, titles]).toEqual([id, ["Look, in order", "What mends it", "What not to do"]]);
+      expect([id, titles]).toEqual([id, ["Look, in order", "What fixes it", "What not to do"]]);
       const lines = body.split("\n").filter((line) => line !== "");
       expect([id, lines.length <= 25, body.startsWith("#")]).toEqual([id, true, false]);
     }

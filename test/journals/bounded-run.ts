@@ -8,7 +8,7 @@ import { answerOf, everything } from "./known.ts";
 
 /** What to do, as JSON in the first argument. */
 export interface BoundedRun {
-  readonly folder: string;
+  readonly directory: string;
   readonly queries: readonly Partial<LogQuery>[];
 }
 
@@ -27,9 +27,9 @@ export interface BoundedAnswer {
   readonly bufferBytes: number;
 }
 
-function run({ folder, queries }: BoundedRun): void {
+function run({ directory, queries }: BoundedRun): void {
   const usage = new Int32Array(1);
-  const engine = createEngine({ roots: [{ path: folder }], usage: { usage, place: 0 } });
+  const engine = createEngine({ roots: [{ path: directory }], usage: { usage, place: 0 } });
   for (const query of queries) {
     const { total, logs } = answerOf(engine, { ...everything, limit: 1000, ...query });
     const filters = { ...everything, ...query };

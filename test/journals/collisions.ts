@@ -51,9 +51,9 @@ const isPrintable = (byte: number): boolean => byte > 0x20 && byte < 0x7f;
  * A text with the hash of another one, as anybody can make it for files without keyed hashes: it begins as is wanted, and ends in
  * twelve characters that bring the hash about.
  */
-function collidingWith(target: string, beginning: string): string {
+function collidingWith(target: string, prefix: string): string {
   const hash = jenkinsHash(Buffer.from(target));
-  const start = Buffer.from(beginning.padEnd(Math.ceil(beginning.length / blockSize) * blockSize, "-"));
+  const start = Buffer.from(prefix.padEnd(Math.ceil(prefix.length / blockSize) * blockSize, "-"));
   const bytes = Buffer.concat([start, Buffer.alloc(blockSize)]);
   const [a, b, c] = stateAfter(start, bytes.length);
   for (let third = 0; third < 2 ** 31; third += 1) {
@@ -66,7 +66,7 @@ function collidingWith(target: string, beginning: string): string {
     if (made.high !== hash.high || made.low !== hash.low) throw new Error(`the hash of ${bytes.toString()} is another`);
     return bytes.toString("latin1");
   }
-  throw new Error(`no text that begins with ${beginning} has the hash of ${target}`);
+  throw new Error(`no text that begins with ${prefix} has the hash of ${target}`);
 }
 
 /** Has the hash of `_SYSTEMD_UNIT`. Names are made of so few characters that it took 10^10 tries. */
@@ -95,8 +95,8 @@ export function collidingEntries(random: Random, clock: Clock, first: "forged" |
     "MESSAGE=request 7 took 7 ms",
     `_BOOT_ID=${clock.bootId}`,
   ];
-  const beginnings = ["MESSAGE=forged 1 ", "MESSAGE=forged 2 ", "SYSLOG_IDENTIFIER=su "];
-  const forged = targets.flatMap((target) => beginnings.map((beginning) => collidingWith(target, beginning)));
+  const prefixes = ["MESSAGE=forged 1 ", "MESSAGE=forged 2 ", "SYSLOG_IDENTIFIER=su "];
+  const forged = targets.flatMap((target) => prefixes.map((prefix) => collidingWith(target, prefix)));
   const claims: readonly Field[] = [
     [collidingName, "a.service"],
     [collidingName, "claimed.service"],

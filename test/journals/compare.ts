@@ -8,7 +8,7 @@ const brief = (value: unknown): string => {
 };
 
 /** Files of corpora that are no journals: journalctl leaves them out. */
-export const oddName = /^(short|nothing|text|folder)\.journal$/;
+export const oddName = /^(short|nothing|text|directory)\.journal$/;
 
 /** The first difference between two answers in words, the messages of a journal being too long for a diff; undefined where there is none. */
 export function firstDifference(answer: LogList, expected: LogList): string | undefined {

@@ -20,9 +20,9 @@ export interface Writer {
   readonly random: Random;
   /** Appends to a file of the directory; a file of its own has a sequence number id of its own. */
   readonly append: (file: string, entries: readonly NewEntry[]) => void;
-  /** Appends to a new file that follows on this one, as journald does when it rotates: same sequence number id, numbers go on. */
+  /** Appends to a new file that follows on this one, as journald does when it rotates: same sequence number id, numbers continue. */
   readonly rotate: (file: string, entries: readonly NewEntry[]) => void;
-  readonly folder: string;
+  readonly directory: string;
 }
 
 export interface Corpus {
@@ -164,11 +164,11 @@ export const corpora: readonly Corpus[] = [
   {
     name: "the same entries in two files, one of them written further",
     soundClocks: true,
-    write({ random, append, folder }) {
+    write({ random, append, directory }) {
       const entries = everyday(random, { bootId: firstBoot, realtime: start, monotonic: 1 }, 120);
       append("system.journal", entries.slice(0, 80));
-      mkdirSync(join(folder, firstMachine), { recursive: true });
-      copyFileSync(join(folder, "system.journal"), join(folder, firstMachine, "system@copy.journal"));
+      mkdirSync(join(directory, firstMachine), { recursive: true });
+      copyFileSync(join(directory, "system.journal"), join(directory, firstMachine, "system@copy.journal"));
       append("system.journal", entries.slice(80));
     },
   },
@@ -183,9 +183,9 @@ export const corpora: readonly Corpus[] = [
   {
     name: "odd files among sound ones",
     soundClocks: true,
-    write({ random, append, folder }) {
+    write({ random, append, directory }) {
       append("system.journal", everyday(random, { bootId: firstBoot, realtime: start, monotonic: 1 }, 50));
-      writeHeaderField(join(folder, "system.journal"), "state", BigInt(stateOnline));
+      writeHeaderField(join(directory, "system.journal"), "state", BigInt(stateOnline));
       append(
         "system@unclean.journal~",
         everyday(random, { bootId: secondBoot, realtime: start + hourMicros, monotonic: 1 }, 30),
@@ -201,17 +201,17 @@ export const corpora: readonly Corpus[] = [
         `${secondMachine}/deeper/system.journal`,
         everyday(random, { bootId: fourthBoot, realtime: start, monotonic: 9 }, 5),
       );
-      writeFileSync(join(folder, "short.journal"), "LPKSHHRH");
-      writeFileSync(join(folder, "nothing.journal"), "");
-      writeFileSync(join(folder, "text.journal"), "not a journal\n".repeat(1000));
-      mkdirSync(join(folder, "folder.journal"));
+      writeFileSync(join(directory, "short.journal"), "LPKSHHRH");
+      writeFileSync(join(directory, "nothing.journal"), "");
+      writeFileSync(join(directory, "text.journal"), "not a journal\n".repeat(1000));
+      mkdirSync(join(directory, "directory.journal"));
     },
   },
   {
     name: "payloads packed with LZ4 and XZ, beside others",
     soundClocks: true,
-    write({ random, append, folder }) {
-      for (const name of fixtures) writeFileSync(join(folder, `system@${name}.journal`), readFixture(name));
+    write({ random, append, directory }) {
+      for (const name of fixtures) writeFileSync(join(directory, `system@${name}.journal`), readFixture(name));
       append(
         "system.journal",
         everyday(random, { bootId: secondBoot, realtime: start + 30_000, monotonic: 1_030_000 }, 60),
@@ -221,12 +221,12 @@ export const corpora: readonly Corpus[] = [
   {
     name: "hosts with systemd 257, each with another compression, in every kind of file",
     soundClocks: true,
-    write({ folder }) {
+    write({ directory }) {
       for (const { name, machine, compact, keyedHash } of hostFixtures) {
         const user = (compact ? 0 : 1) + (keyedHash ? 0 : 2);
-        mkdirSync(join(folder, machine), { recursive: true });
+        mkdirSync(join(directory, machine), { recursive: true });
         writeFileSync(
-          join(folder, machine, user === 0 ? "system.journal" : `user-${1000 + user}.journal`),
+          join(directory, machine, user === 0 ? "system.journal" : `user-${1000 + user}.journal`),
           readFixture(name),
         );
       }
@@ -261,13 +261,13 @@ export const corpora: readonly Corpus[] = [
     // As the tests write them themselves, which the fuzzer and others do.
     name: "small files of each kind, with crowded hash tables",
     soundClocks: true,
-    write({ random, folder }) {
+    write({ random, directory }) {
       let at = 0;
       const add = (entries: readonly (readonly Field[])[], kind: FileKind, packing?: Packing): void => {
         const clock = { bootId: firstBoot, realtime: start + at * hourMicros, monotonic: 1 + at * hourMicros };
         const [fileId, seqnumId] = [0xf0, 0x50].map((byte) => Buffer.alloc(16, byte + at));
         const options = { fileId, seqnumId, ...(packing && { packing }) };
-        const path = join(folder, `system@${at}.journal`);
+        const path = join(directory, `system@${at}.journal`);
         writeFileSync(path, smallJournal(timed(random, clock, entries), kind, options));
         const { status, stderr } = runJournalctl(["--verify", "--file", path]);
         if (status !== 0) throw new Error(`journalctl finds faults in ${path}: ${stderr}`);
@@ -293,7 +293,7 @@ export const corpora: readonly Corpus[] = [
     },
   },
   {
-    // journald before version 254 looks only at the clock that it has seen itself: after a boot with a wrong clock it goes on in the file.
+    // journald before version 254 looks only at the clock that it has seen itself: after a boot with a wrong clock it continues in the file.
     name: "a clock that jumps back between the boots of one file",
     soundClocks: false,
     write({ random, append }) {
@@ -341,12 +341,12 @@ export const copiesCorpora: readonly Corpus[] = [
   {
     name: "entries that files of several formats hold, some twice",
     soundClocks: true,
-    write({ random, append, rotate, folder }) {
+    write({ random, append, rotate, directory }) {
       const entries = everyday(random, { bootId: firstBoot, realtime: start, monotonic: 1 }, 240);
       const twice = entries.flatMap((each, at) => (at % 7 === 0 ? [each, each] : [each]));
       const compact = { compact: true, keyedHash: true, compress: false };
       const appendCompact = (file: string, some: readonly NewEntry[]): void =>
-        appendToJournal(join(folder, file), compact, some.map(encodeEntry));
+        appendToJournal(join(directory, file), compact, some.map(encodeEntry));
       append("system.journal", twice.slice(0, 90));
       rotate("system.journal", twice.slice(90, 150));
       appendCompact("part.journal", twice.slice(50, 220));
@@ -374,13 +374,13 @@ const allKinds: readonly FileKind[] = [true, false].flatMap((compact) =>
   [true, false].flatMap((keyedHash) => [true, false].map((compress) => ({ compact, keyedHash, compress }))),
 );
 
-export interface JournalFolder {
+export interface JournalDirectory {
   readonly path: string;
   readonly remove: () => void;
 }
 
 /** A temporary directory, and the writer that fills it: with the same for the same seed but for the ids of the files, which are made up. */
-export function createFolder(kind: FileKind, seed = 1): JournalFolder & { readonly writer: Writer } {
+export function createDirectory(kind: FileKind, seed = 1): JournalDirectory & { readonly writer: Writer } {
   const path = mkdtempSync(join(tmpdir(), "steward-journals-"));
   const append = (file: string, entries: readonly NewEntry[]): void => {
     mkdirSync(join(path, file, ".."), { recursive: true });
@@ -395,26 +395,26 @@ export function createFolder(kind: FileKind, seed = 1): JournalFolder & { readon
   };
   const rotate = (file: string, entries: readonly NewEntry[]): void => {
     const full = join(path, file);
-    const folder = join(full, "..");
-    const before = new Set(readdirSync(folder));
+    const directory = join(full, "..");
+    const before = new Set(readdirSync(directory));
     const dataCount = readHeaderField(full, "dataCount");
     // The writer rotates a file whose hash table is three quarters full, and looks before it writes.
     writeHeaderField(full, "dataCount", readHeaderField(full, "dataHashTableSize"));
     append(file, entries);
-    const [archived, ...others] = readdirSync(folder).filter((each) => !before.has(each));
+    const [archived, ...others] = readdirSync(directory).filter((each) => !before.has(each));
     if (archived === undefined || others.length > 0) throw new Error(`the writer did not rotate ${file}`);
-    writeHeaderField(join(folder, archived), "dataCount", dataCount);
+    writeHeaderField(join(directory, archived), "dataCount", dataCount);
   };
   return {
     path,
-    writer: { random: createRandom(seed), append, rotate, folder: path },
+    writer: { random: createRandom(seed), append, rotate, directory: path },
     remove: () => rmSync(path, { recursive: true, force: true }),
   };
 }
 
 /** A temporary directory with the corpus in it. */
-export function writeCorpus(corpus: Corpus, kind: FileKind, seed = 1): JournalFolder {
-  const { writer, ...folder } = createFolder(kind, seed);
+export function writeCorpus(corpus: Corpus, kind: FileKind, seed = 1): JournalDirectory {
+  const { writer, ...directory } = createDirectory(kind, seed);
   corpus.write(writer);
-  return folder;
+  return directory;
 }

@@ -120,7 +120,7 @@ export const specialEntries: readonly (readonly Field[])[] = [
   [text("MESSAGE", "two units"), text("_SYSTEMD_UNIT", "a.service"), text("_SYSTEMD_UNIT", "c.service")],
   [text("MESSAGE", "two hosts"), text("_HOSTNAME", "one"), text("_HOSTNAME", "other")],
   [text("MESSAGE", "syslog pid"), text("SYSLOG_PID", "4321"), text("SYSLOG_IDENTIFIER", "su")],
-  [text("MESSAGE", "pid is no number"), text("SYSLOG_PID", "abc"), text("SYSLOG_IDENTIFIER", "sshd")],
+  [text("MESSAGE", "pid is not a number"), text("SYSLOG_PID", "abc"), text("SYSLOG_IDENTIFIER", "sshd")],
   [text("MESSAGE", "both pids"), text("_PID", "21"), text("SYSLOG_PID", "22"), text("SYSLOG_IDENTIFIER", "")],
   [text("MESSAGE", "long identifier"), text("SYSLOG_IDENTIFIER", "i".repeat(600))],
   [text("MESSAGE", "odd identifier"), text("SYSLOG_IDENTIFIER", 'a "b" \u2028 é')],
@@ -167,7 +167,7 @@ export interface Clock {
   readonly monotonic: number;
 }
 
-/** Gives the entries moments from `clock` on, some of them in one and the same microsecond. */
+/** Gives the entries times from `clock` on, some of them in one and the same microsecond. */
 export function timed(random: Random, clock: Clock, entries: readonly (readonly Field[])[]): readonly NewEntry[] {
   let passed = 0;
   return entries.map((fields) => {

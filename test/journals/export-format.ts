@@ -1,7 +1,7 @@
 /** A field of an entry; a text is written as UTF-8. */
 export type Field = readonly [name: string, value: string | Buffer];
 
-/** An entry as it is to be written. Moments are microseconds: since the epoch, and since the boot. */
+/** An entry as it is to be written. Times are microseconds: since the epoch, and since the boot. */
 export interface NewEntry {
   readonly realtime: number;
   readonly monotonic: number;

@@ -19,7 +19,7 @@ export const hostFixtures = ["LZ4", "XZ", "ZSTD"].flatMap((compression, host) =>
   ),
 );
 
-export const fixturesFolder = join(import.meta.dirname, "fixtures");
+export const fixturesDirectory = join(import.meta.dirname, "fixtures");
 
 export const readFixture = (name: string): Buffer =>
-  zstdDecompressSync(readFileSync(join(fixturesFolder, `${name}.journal.zst`)));
+  zstdDecompressSync(readFileSync(join(fixturesDirectory, `${name}.journal.zst`)));

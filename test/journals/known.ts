@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Engine } from "#adapters/journald/engine.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
-import type { JournalFolder } from "./corpora.ts";
+import type { JournalDirectory } from "./corpora.ts";
 import { always, type CursorPosition, dumpJournal, type KnownEntry, positionOf, type Source } from "./oracle.ts";
 import { decoded } from "./reader.ts";
 
@@ -25,18 +25,18 @@ export const answerOf = (engine: Engine, query: LogQuery): LogList => decoded(en
 
 /** A directory of journals, and all that journalctl knows of it. */
 export interface Known {
-  readonly folder: JournalFolder;
+  readonly directory: JournalDirectory;
   readonly source: Source;
   readonly all: readonly KnownEntry[];
   readonly positionOf: (cursor: string | undefined) => CursorPosition | undefined;
 }
 
-export function known(folder: JournalFolder): Known {
-  const source = ["-D", folder.path] as const;
+export function known(directory: JournalDirectory): Known {
+  const source = ["-D", directory.path] as const;
   const all = dumpJournal(source);
   const positions = new Map<string, CursorPosition>();
   return {
-    folder,
+    directory,
     source,
     all,
     positionOf(cursor) {
@@ -55,12 +55,12 @@ export const identityOf = (cursor: string): string => cursor.replace(/^s=[^;]*;i
  * The entries of files that hold copies of others' entries, in the order of time: each as often as the file that has most of it.
  * journalctl, asked for all files at once, gives some twice and loses others.
  */
-export function knownOfCopies(folder: string): readonly KnownEntry[] {
+export function knownOfCopies(directory: string): readonly KnownEntry[] {
   const all = new Map<string, KnownEntry>();
-  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+  for (const name of readdirSync(directory, { recursive: true, encoding: "utf8" })) {
     if (!name.endsWith(".journal")) continue;
     const seen = new Map<string, number>();
-    for (const each of dumpJournal(["--file", join(folder, name)])) {
+    for (const each of dumpJournal(["--file", join(directory, name)])) {
       const identity = identityOf(each.entry.cursor);
       const number = (seen.get(identity) ?? 0) + 1;
       seen.set(identity, number);

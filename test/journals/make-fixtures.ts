@@ -7,11 +7,11 @@ import { downloadEnvironment, findMirror } from "../host/mirror.ts";
 import { createRandom } from "../support/random.ts";
 import { everyday, start } from "./entries.ts";
 import { encodeEntry, type Field, type NewEntry } from "./export-format.ts";
-import { fixturesFolder, hostFixtures } from "./fixture-files.ts";
+import { fixturesDirectory, hostFixtures } from "./fixture-files.ts";
 
 /*
- * Writes the files of `hostFixtures` anew, with the systemd-journal-remote of Debian 13: see README.md. It needs root and mmdebstrap,
- * and takes the directory of an installed Debian 13 that has the program, or installs one for the moment.
+ * Writes the files of `hostFixtures` again, with the systemd-journal-remote of Debian 13: see README.md. It needs root and mmdebstrap,
+ * and takes the directory of an installed Debian 13 that has the program, or installs one for the time.
  */
 
 const hourMicros = 3_600_000_000;
@@ -74,7 +74,7 @@ try {
     if (!said.includes(`after writing ${entries.length} entries`)) throw new Error(`${name}: ${said}`);
     const params = { [constants.ZSTD_c_compressionLevel]: 19 };
     const packed = zstdCompressSync(readFileSync(join(tree, file)), { params });
-    writeFileSync(join(fixturesFolder, `${name}.journal.zst`), packed);
+    writeFileSync(join(fixturesDirectory, `${name}.journal.zst`), packed);
     process.stdout.write(`${name}: ${packed.length} bytes\n`);
   }
 } finally {

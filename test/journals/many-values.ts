@@ -61,9 +61,9 @@ const entriesOf = ({
  * writer would take minutes.
  * @returns how many entries a file has.
  */
-export function writeManyValues(folder: string, values: ManyValues): number {
-  mkdirSync(folder, { recursive: true });
-  const made = join(folder, "made.journal");
+export function writeManyValues(directory: string, values: ManyValues): number {
+  mkdirSync(directory, { recursive: true });
+  const made = join(directory, "made.journal");
   const entries = entriesOf(values).map((fields, at) =>
     encodeEntry({ realtime: start + at, monotonic: at + 1, bootId: boots[0] ?? "", fields }),
   );
@@ -74,12 +74,12 @@ export function writeManyValues(folder: string, values: ManyValues): number {
     headerFields.headRealtime[0],
     headerFields.tailRealtime[0],
   ];
-  renameSync(made, join(folder, "user-1000.journal"));
+  renameSync(made, join(directory, "user-1000.journal"));
   for (let file = 1; file < values.files; file += 1) {
     bytes.writeUInt32BE(file, fileIdAt);
     bytes.writeUInt32BE(file, seqnumIdAt);
     for (const at of places) bytes.writeBigUInt64LE(bytes.readBigUInt64LE(at) + 3_600_000_000n, at);
-    writeFileSync(join(folder, `user-${1000 + file}.journal`), bytes);
+    writeFileSync(join(directory, `user-${1000 + file}.journal`), bytes);
   }
   return entries.length;
 }

@@ -3,7 +3,7 @@ import { headerFields } from "./file-header.ts";
 
 /** Damage to a file: what is written over it, and where it is cut off. */
 export interface Mutation {
-  /** What was done, for whoever has to find out why it hurts. */
+  /** What was done, for anyone who has to find out why it hurts. */
   readonly what: string;
   readonly patches: readonly { readonly offset: number; readonly bytes: Buffer }[];
   /** New size in bytes; undefined leaves it. */
@@ -203,7 +203,7 @@ export function createMutator(anatomy: Anatomy): (random: Random) => Mutation {
       };
     },
     (random) => {
-      // The tables at the beginning are large and mostly empty; this hits the objects behind them.
+      // The tables at the start are large and mostly empty; this hits the objects behind them.
       const first = objects.find((each) => each.type === objectType.data)?.offset ?? 0;
       const offset = Math.floor((first + random.integer(end - first)) / 4096) * 4096;
       return { what: `page at ${offset} zeroed`, patches: [{ offset, bytes: Buffer.alloc(4096) }] };

@@ -71,16 +71,16 @@ function decodeEntry(line: string): KnownEntry {
   };
 }
 
-/** Boot and moment of an entry, but not which one of that moment it is. */
-const momentOf = (cursor: string): string => cursor.replace(/^s=[^;]*;i=[^;]*;/, "").replace(/;x=.*$/, "");
+/** Boot and time of an entry, but not which one of that time it is. */
+const timestampOf = (cursor: string): string => cursor.replace(/^s=[^;]*;i=[^;]*;/, "").replace(/;x=.*$/, "");
 
 /** Whether both stand in the same microsecond: of one boot also by its own clock, as one that was set back passes it twice. */
-export function isOfOneMoment(left: string, right: string): boolean {
+export function isSameTime(left: string, right: string): boolean {
   const [[boot, time], [otherBoot, otherTime]] = [left, right].map((cursor) => [
     /b=([^;]*)/.exec(cursor)?.[1],
     /t=([^;]*)/.exec(cursor)?.[1],
   ]) as [string[], string[]];
-  return boot === otherBoot ? momentOf(left) === momentOf(right) : time === otherTime;
+  return boot === otherBoot ? timestampOf(left) === timestampOf(right) : time === otherTime;
 }
 
 /** Sequence and number of an entry, so that text can be compared. */
@@ -91,13 +91,13 @@ function numberOf(cursor: string): string {
 
 /**
  * Puts what is of one microsecond into the order of sequences and numbers, the rest being in that of time. journalctl
- * orders it by content where it is of several files, which nobody can go on in: see README.md.
+ * orders it by content where it is of several files, which nobody can continue in: see README.md.
  */
 function orderTies<T>(found: readonly T[], cursorOf: (one: T) => string): readonly T[] {
   const groups: T[][] = [];
   for (const one of found) {
     const group = groups.at(-1);
-    if (group?.[0] !== undefined && isOfOneMoment(cursorOf(group[0]), cursorOf(one))) group.push(one);
+    if (group?.[0] !== undefined && isSameTime(cursorOf(group[0]), cursorOf(one))) group.push(one);
     else groups.push([one]);
   }
   const order = (left: T, right: T): number => (numberOf(cursorOf(left)) < numberOf(cursorOf(right)) ? -1 : 1);
@@ -196,7 +196,7 @@ export interface CursorPosition {
   readonly isPresent: boolean;
 }
 
-/** What a page holds of the entries that match, and where the next one goes on. */
+/** What a page holds of the entries that match, and where the next one continues. */
 export function pageOf(
   all: readonly KnownEntry[],
   query: LogQuery,
@@ -298,18 +298,18 @@ export function askForPage(source: Source, query: LogQuery, within: (cursor: str
     const beyond = (isDesc ? found.toReversed() : found).filter((each) => each !== cursor && within(each));
     return beyond.slice(0, limit);
   }
-  // Cut here: of entries of one moment journalctl would leave out others.
+  // Cut here: of entries of one time journalctl would leave out others.
   const newest = askInOrder(source, [...options, ...windowOptions(query)]).slice(-limit);
   return isDesc ? newest.toReversed() : newest;
 }
 
-/** Where journalctl seeks for a cursor, be its entry there or gone; one that is gone shares its moment with no other entry. */
+/** Where journalctl seeks for a cursor, be its entry there or gone; one that is gone shares its time with no other entry. */
 export function positionOf(source: Source, all: readonly KnownEntry[], cursor: string): CursorPosition {
   const present = all.findIndex(({ entry }) => entry.cursor === cursor);
   if (present !== -1) return { before: present, isPresent: true };
   const [first] = askForCursors(source, [`--cursor=${cursor}`, "--lines=1"]);
   const found = all.find(({ entry }) => entry.cursor === first);
-  // journalctl may begin with any entry of one moment; all of them come after the cursor.
+  // journalctl may begin with any entry of one time; all of them come after the cursor.
   const next = all.findIndex(
     ({ realtime, entry }) => realtime === found?.realtime && entry.boot_id === found.entry.boot_id,
   );

@@ -9,7 +9,7 @@ const needed = [
   { program: journalctl, package: "systemd" },
 ];
 
-/** The kinds of journal file that the writer can be told to make. */
+/** The kinds of journal file that the writer can be asked to make. */
 export interface FileKind {
   /** Offsets of 32 bits, files below 4 GiB. */
   readonly compact: boolean;
@@ -31,7 +31,7 @@ export function whyNoJournals(env: NodeJS.ProcessEnv = process.env): string | un
   return reason;
 }
 
-/** Prints why journals cannot be made here, if so, and tells whether they can. */
+/** Prints why journals cannot be made here, if so, and says whether they can. */
 export function canMakeJournals(): boolean {
   const reason = whyNoJournals();
   if (reason !== undefined) process.stderr.write(`skipped: tests on real journals (${reason})\n`);

@@ -50,22 +50,22 @@ export function queriesOn(entries: readonly KnownEntry[], goneCursors: readonly 
   const boots = distinct(entries, "_BOOT_ID");
   const offsets = boots.flatMap((_, position) => [String(-position), String(position + 1)]);
   const cursors = [...entries.map(({ entry }) => entry.cursor), ...goneCursors];
-  const moments = entries.flatMap(({ realtime }) => [realtime - 1, realtime, realtime + 1]);
+  const timestamps = entries.flatMap(({ realtime }) => [realtime - 1, realtime, realtime + 1]);
 
   const oneOf = (...lists: readonly (readonly string[])[]): fc.Arbitrary<string> =>
     fc.oneof(...lists.filter((list) => list.length > 0).map((list) => fc.constantFrom(...list)));
   const oneIn = <T>(times: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
     fc.oneof({ weight: times - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
-  const moment = fc.constantFrom(...(moments.length === 0 ? [always.since] : moments));
+  const timestamp = fc.constantFrom(...(timestamps.length === 0 ? [always.since] : timestamps));
 
   return fc
     .record({
       units: oneIn(2, fc.array(oneOf(units, units, globs, absent, ["kernel"]), { minLength: 1, maxLength: 3 })),
       window: fc.oneof(
         fc.constant(always),
-        moment.map((since) => ({ ...always, since })),
-        moment.map((until) => ({ ...always, until })),
-        fc.tuple(moment, moment).map(([a, b]) => ({ since: Math.min(a, b), until: Math.max(a, b) })),
+        timestamp.map((since) => ({ ...always, since })),
+        timestamp.map((until) => ({ ...always, until })),
+        fc.tuple(timestamp, timestamp).map(([a, b]) => ({ since: Math.min(a, b), until: Math.max(a, b) })),
       ),
       priority: oneIn(3, fc.integer({ min: 0, max: 7 })),
       identifier: oneIn(5, oneOf(identifiers, ["absent"])),

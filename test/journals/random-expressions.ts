@@ -1,6 +1,6 @@
 import fc from "fast-check";
 
-/** Characters that expressions tell apart: case, words, lines, blanks. */
+/** Characters that expressions distinguish: case, words, lines, blanks. */
 const letters = ["a", "A", "b", "B", "k", "1", "_", " ", "-", "\n", "\r", "\t", "{", "]", "\\", "^", "E"];
 /** Characters beyond ASCII, which are one character here and several bytes to `journalctl -g`. */
 const wide = ["ä", "Ä", "ß", "ſ", "\u212a", "\u2028", "😀"];

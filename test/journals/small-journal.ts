@@ -216,9 +216,9 @@ export function smallJournal(
 }
 
 /**
- * The file with the hashes of its payloads as they are now, and its hash tables made anew: so that a payload which was changed is
- * found by whoever looks for it.
- * @throws RangeError when its objects cannot be told apart.
+ * The file with the hashes of its payloads as they are now, and its hash tables rebuilt: so that a payload which was changed is
+ * found by anyone who looks for it.
+ * @throws RangeError when its objects cannot be distinguished.
  */
 export function withHashes(journal: Buffer): Buffer {
   const { bytes, objects, isCompact } = anatomyOf(Buffer.from(journal));

@@ -8,9 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type CommandOptions, type CommandResult, noLog, plainEnvironment, runCommand } from "../host/commands.ts";
 import { mountDisk, unmountDisk } from "../host/disk.ts";
-import { cacheFolder, ensureImage } from "../host/image.ts";
+import { cacheDirectory, ensureImage } from "../host/image.ts";
 import { defaultSuite, silentTimers } from "../host/recipe.ts";
-import { createRunFolder, type RunFolder, removeRunFolder, sweepRuns } from "../host/runs.ts";
+import { createRunDirectory, type RunDirectory, removeRunDirectory, sweepRuns } from "../host/runs.ts";
 import { ensureDeb } from "../host/support/deb.ts";
 import { openQmp, type Qmp } from "./qmp.ts";
 
@@ -56,8 +56,8 @@ export type Machine = {
 /** Boots a copy of the machine's image. The caller stops it; the end of the process does, too. */
 export async function bootMachine(disks: readonly MachineDisk[] = []): Promise<Machine> {
   const image = await ensureImage(defaultSuite(), noLog, "machine");
-  sweepRuns(cacheFolder(), noLog);
-  const run = createRunFolder(cacheFolder());
+  sweepRuns(cacheDirectory(), noLog);
+  const run = createRunDirectory(cacheDirectory());
   try {
     await runCommand(["cp", "--sparse=always", "--reflink=auto", image, run.image]);
     await prepareSystem(run);
@@ -67,16 +67,16 @@ export async function bootMachine(disks: readonly MachineDisk[] = []): Promise<M
     }
     return await runMachine(run, disks);
   } catch (error) {
-    await removeRunFolder(run);
+    await removeRunDirectory(run);
     throw error;
   }
 }
 
-const diskFile = (run: RunFolder, id: string): string => join(run.path, `${id}.disk`);
-const keyFile = (run: RunFolder): string => join(run.path, "key");
+const diskFile = (run: RunDirectory, id: string): string => join(run.path, `${id}.disk`);
+const keyFile = (run: RunDirectory): string => join(run.path, "key");
 
 /** The package, without compression: decompressing takes longer than all the rest of the installation where it is emulated. */
-async function uncompressedPackage(run: RunFolder): Promise<string> {
+async function uncompressedPackage(run: RunDirectory): Promise<string> {
   const debs = await ensureDeb(packageVersion);
   const [deb] = await readdir(debs);
   if (deb === undefined) throw new Error(`cannot find the package of Steward in ${debs}`);
@@ -87,7 +87,7 @@ async function uncompressedPackage(run: RunFolder): Promise<string> {
 }
 
 /** Writes into the file system what the machine is given, and takes its kernel out, which the emulator loads itself. */
-async function prepareSystem(run: RunFolder): Promise<void> {
+async function prepareSystem(run: RunDirectory): Promise<void> {
   const deb = await uncompressedPackage(run);
   await runCommand(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", keyFile(run)]);
   await mountDisk(run.image, run.root);
@@ -112,7 +112,7 @@ const driver: Readonly<Record<MachineDisk["kind"], string>> = {
   virtio: "virtio-blk-pci",
 };
 
-function emulatorCommand(run: RunFolder, disks: readonly MachineDisk[]): string[] {
+function emulatorCommand(run: RunDirectory, disks: readonly MachineDisk[]): string[] {
   const drive = (id: string, file: string): string[] => [
     "-drive",
     // Nothing here has to survive a crash of this machine.
@@ -136,7 +136,7 @@ function emulatorCommand(run: RunFolder, disks: readonly MachineDisk[]): string[
   ];
 }
 
-function startEmulator(run: RunFolder, disks: readonly MachineDisk[]): ChildProcess {
+function startEmulator(run: RunDirectory, disks: readonly MachineDisk[]): ChildProcess {
   const said = openSync(run.console, "a");
   const launch = [fileURLToPath(new URL("../host/launch.ts", import.meta.url)), run.record, run.name];
   const emulator = spawn(
@@ -148,7 +148,7 @@ function startEmulator(run: RunFolder, disks: readonly MachineDisk[]): ChildProc
   return emulator;
 }
 
-async function runMachine(run: RunFolder, disks: readonly MachineDisk[]): Promise<Machine> {
+async function runMachine(run: RunDirectory, disks: readonly MachineDisk[]): Promise<Machine> {
   const emulator = startEmulator(run, disks);
   const exited = once(emulator, "exit");
   const console = (): string => readFileSync(run.console, "utf8").slice(-4000);
@@ -207,7 +207,7 @@ async function runMachine(run: RunFolder, disks: readonly MachineDisk[]): Promis
       await current;
     },
     stop: () => {
-      stopping ??= removeRunFolder(run).then(() => exited.then(() => undefined));
+      stopping ??= removeRunDirectory(run).then(() => exited.then(() => undefined));
       return stopping;
     },
   };
@@ -220,7 +220,7 @@ type Shell = {
 };
 
 /** Commands by ssh, over one connection for all: to make one takes seconds inside. */
-function createShell(run: RunFolder, port: string): Shell {
+function createShell(run: RunDirectory, port: string): Shell {
   const socket = join(run.path, "ssh");
   const settings = ["BatchMode=yes", "ConnectTimeout=30", "IdentitiesOnly=yes", "LogLevel=ERROR"];
   const trust = ["StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "ExitOnForwardFailure=yes"];

@@ -8,7 +8,7 @@ import { readAll } from "./reads.ts";
 import { describeOnMachine, inTime } from "./support.ts";
 
 const dayMs = 86_400_000;
-/** Whose new versions ask for a reboot. With that of `breaker` a unit that runs does not start any more. */
+/** Whose new versions ask for a reboot. With that of `breaker` a unit that runs no longer starts. */
 const asks = "touch /run/reboot-required; echo $DPKG_MAINTSCRIPT_PACKAGE >> /run/reboot-required.pkgs";
 const recipes = [
   at("steady", "1.0"),
@@ -32,9 +32,9 @@ describeOnMachine("updates on a machine", [], (session) => {
   const beginWatched = async (name: string): Promise<string> => {
     await watchFor(endless);
     const body = { packages: [name], guard: true };
-    const begun = await beginOperation(await session.access(), "applyUpdates", { body }, name);
-    if (!("operation" in begun)) throw new Error("the update was not begun as an operation");
-    const { id } = begun.operation;
+    const started = await beginOperation(await session.access(), "applyUpdates", { body }, name);
+    if (!("operation" in started)) throw new Error("the update was not started as an operation");
+    const { id } = started.operation;
     await inTime(async () =>
       expect(await (await session.api()).getOperation({ params: { id } })).toMatchObject({
         status: "running",
@@ -54,7 +54,7 @@ describeOnMachine("updates on a machine", [], (session) => {
   const endOf = async (id: string) => {
     const operation = await followOperation({ ...(await session.access()), patienceMs: 600_000 }, id);
     expect(operation).toMatchObject({ status: "done", error: null });
-    expect(operation.log).toContain("the host stops: it goes on after the boot");
+    expect(operation.log).toContain("the host stops: it continues after the boot");
     return operation.result as UpdateApply;
   };
 
@@ -117,7 +117,7 @@ describeOnMachine("updates on a machine", [], (session) => {
     expect(Date.parse((await (await session.api()).getTime()).time)).toBeGreaterThan(Date.parse(due));
   });
 
-  it("hold back a reboot by a call, and are rolled back after one by hand, where a unit does not start any more", async () => {
+  it("hold back a reboot by a call, and are rolled back after one by hand, where a unit no longer starts", async () => {
     const id = await beginWatched("breaker");
     expect(await refusal((await session.api()).rebootHost({ body: {} }))).toMatchObject({
       code: "CONFLICT",
@@ -134,7 +134,7 @@ describeOnMachine("updates on a machine", [], (session) => {
     expect([await versionOf("breaker"), await shell("systemctl is-active peer")]).toEqual(["1.0", "active\n"]);
   });
 
-  it("and everything else go on with a clock that is set back and ahead", async () => {
+  it("and everything else continue with a clock that is set back and ahead", async () => {
     const { url, key } = await session.access();
     const api = await session.api();
     const signIn = async () => {
@@ -178,6 +178,6 @@ describeOnMachine("updates on a machine", [], (session) => {
       });
       expect((await readAll(session)).filter(({ status }) => status >= 500)).toEqual([]);
     }
-    expect(await shell("steward audit verify")).toMatch(/^whole: /m);
+    expect(await shell("steward audit verify")).toMatch(/^intact: /m);
   });
 });

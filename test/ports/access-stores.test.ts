@@ -22,7 +22,7 @@ const close = (): void => {
 };
 afterEach(close);
 const onTrouble = (error: Error): void => expect.unreachable(error.message);
-/** As by a service that starts anew. */
+/** As by a service that starts over. */
 const reopen = <T extends { readonly dispose: () => void }>(open: () => T): T => {
   close();
   const store = open();
@@ -135,7 +135,7 @@ describe("sessions over a restart", () => {
   beforeEach(() => {
     [clock, keys, troubles] = [createFakeClock(), createFakeKeyStore(), []];
   });
-  /** As a service that is started anew. */
+  /** As a service that is started again. */
   function start(stateDir = at()) {
     const store = reopen(() =>
       openSessionStore({ stateDir, onTrouble: (_, aside) => void troubles.push(aside ?? "memory") }),
@@ -191,7 +191,7 @@ describe("sessions over a restart", () => {
     expect(text).toContain(keyId);
   });
 
-  it("are begun by a code once", () => {
+  it("are started by a code once", () => {
     const keyId = makeKey();
     const { code } = start().createCode(keyId);
     const sessions = start();

@@ -7,7 +7,7 @@ import { directoryPerTest } from "./support/directories.ts";
 import { notification } from "./support/stores.ts";
 
 const alert = (changes: Partial<StoredAlert> = {}): StoredAlert => ({
-  ...{ name: "HighCPUUsage", heldMs: 15_000.5, isFiring: false, isToldFiring: false, sinceToldMs: 0 },
+  ...{ name: "HighCPUUsage", heldMs: 15_000.5, isFiring: false, isNotifiedFiring: false, sinceNotifiedMs: 0 },
   ...{ groupMs: null, isFirstWait: false, savedAt: 1_700_000_000_000 },
   ...changes,
 });
@@ -21,7 +21,7 @@ const component = (changes: Partial<StoredComponent> = {}): StoredComponent => (
   ...changes,
 });
 const check = (changes: Partial<StoredCheck> = {}): StoredCheck => ({
-  ...{ name: "disk_space", told: "fail", seen: "warn", toldAgesMs: [0, 1500.25], changes: 3 },
+  ...{ name: "disk_space", notified: "fail", seen: "warn", notifiedAgesMs: [0, 1500.25], changes: 3 },
   ...{ savedAt: 1_700_000_000_000 },
   ...changes,
 });
@@ -45,7 +45,13 @@ const changeFile = (sql: string): void => {
 describe("the store of alerts", () => {
   it("has the last of each alert, by name, until it is forgotten", () => {
     const { alerts } = store;
-    const firing = alert({ isFiring: true, isToldFiring: true, sinceToldMs: 7.5, groupMs: 30_000, isFirstWait: true });
+    const firing = alert({
+      isFiring: true,
+      isNotifiedFiring: true,
+      sinceNotifiedMs: 7.5,
+      groupMs: 30_000,
+      isFirstWait: true,
+    });
     for (const each of [alert(), alert({ name: "DiskSpaceLow", heldMs: null }), firing]) alerts.saveAlert(each);
     expect(alerts.alerts()).toEqual([alert({ name: "DiskSpaceLow", heldMs: null }), firing]);
     alerts.forgetAlert("DiskSpaceLow");
@@ -62,7 +68,7 @@ describe("the store of alerts", () => {
     expect(store.alerts.silences()).toEqual([a]);
   });
 
-  it("takes no silence where no file can be made: whoever makes one is told that it lasts", () => {
+  it("takes no silence where no file can be made: anyone who makes one gets the answer that it lasts", () => {
     store.dispose();
     open(at("nowhere"));
     expect(() => store.alerts.saveSilence(silence("a"))).toThrow(/alerts\.db could not be opened.*restart/);
@@ -74,9 +80,12 @@ describe("the store of alerts", () => {
 describe("the store of notifications", () => {
   it("has the last of each check and of each component, by name, until it is forgotten", () => {
     const { notifications } = store;
-    for (const each of [check(), check({ name: "memory", toldAgesMs: [] }), check({ told: "pass" })])
+    for (const each of [check(), check({ name: "memory", notifiedAgesMs: [] }), check({ notified: "pass" })])
       notifications.saveCheck(each);
-    expect(notifications.checks()).toEqual([check({ told: "pass" }), check({ name: "memory", toldAgesMs: [] })]);
+    expect(notifications.checks()).toEqual([
+      check({ notified: "pass" }),
+      check({ name: "memory", notifiedAgesMs: [] }),
+    ]);
     const ops = component({ name: "ops", isDown: false, changeAgesMs: [], flaps: 0, pending: 0 });
     for (const each of [component(), ops, component({ flaps: 5 })]) notifications.saveComponent(each);
     expect(notifications.components()).toEqual([ops, component({ flaps: 5 })]);

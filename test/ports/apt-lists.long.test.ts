@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Exec, exec } from "#adapters/exec/index.ts";
+import { aptPaths } from "#adapters/packages/apt/arguments.ts";
 import { createLists } from "#adapters/packages/apt/lists.ts";
 import { refreshFailure } from "#adapters/packages/apt/refresh-problems.ts";
 import { refreshLists } from "#adapters/packages/apt/repairs.ts";
-import { aptPaths } from "#adapters/packages/apt/words.ts";
 import type { Transact } from "#adapters/packages/common/transactions.ts";
 
 const { signal } = new AbortController();
@@ -37,23 +37,23 @@ describe.skipIf(missing.length > 0)("package lists of a real apt, with a tree of
 
   /** Publishes a suite of an archive as it is on a day; without a signature it is of nobody. */
   const publish = async (archive: string, suite: string, date: string, isSigned = true): Promise<void> => {
-    const folder = `srv/${archive}/dists/${suite}`;
-    rmSync(at(folder), { recursive: true, force: true });
+    const directory = `srv/${archive}/dists/${suite}`;
+    rmSync(at(directory), { recursive: true, force: true });
     const packages = "main/binary-amd64/Packages";
     const content = `Package: plain\nVersion: ${date.replaceAll(/\D/g, "")}\nArchitecture: all\nFilename: x\nSize: 1\n\n`;
-    write(`${folder}/${packages}`, content);
+    write(`${directory}/${packages}`, content);
     const hash = createHash("sha256").update(content).digest("hex");
     const label = suite.endsWith("-security") ? "Debian-Security" : "Debian";
     const head = `Origin: Debian\nLabel: ${label}\nSuite: ${suite}\nCodename: ${suite}\nDate: ${date}\nArchitectures: amd64\nComponents: main\n`;
-    write(`${folder}/Release`, `${head}SHA256:\n ${hash} ${content.length} ${packages}\n`);
+    write(`${directory}/Release`, `${head}SHA256:\n ${hash} ${content.length} ${packages}\n`);
     if (isSigned) {
-      await gpg("--clearsign", "--output", at(`${folder}/InRelease`), at(`${folder}/Release`));
-      rmSync(at(`${folder}/Release`));
+      await gpg("--clearsign", "--output", at(`${directory}/InRelease`), at(`${directory}/Release`));
+      rmSync(at(`${directory}/Release`));
     }
     // The server compares whole seconds.
     published += 60;
     const time = Date.now() / 1_000 + published;
-    utimesSync(at(`${folder}/${isSigned ? "InRelease" : "Release"}`), time, time);
+    utimesSync(at(`${directory}/${isSigned ? "InRelease" : "Release"}`), time, time);
   };
 
   const withConfig: Exec = (argv, options) =>
@@ -169,7 +169,7 @@ APT::Update::Post-Invoke-Success { "touch ${at("periodic/update-success-stamp")}
     write("etc/sources.list", source(address(), "stable") + source(`${url}/security`, "stable-security"));
     const { refresh, refreshedAt, sources } = open();
     await refresh();
-    // The same once more is no older one.
+    // The same once more is not an older one.
     await refresh();
     const before = await refreshedAt();
     await publish("main", "stable", day(1));

@@ -46,8 +46,8 @@ function openReal(stateDir = newStateDir(), maxBytes = 16 * 1024 * 1024) {
     onRepaired: (faults) => void repaired.push(faults),
     onRotated: () => undefined,
   });
-  const files = () => readdirSync(log.folder).sort();
-  return { log, clock, stateDir, troubles, repaired, files, path: join(log.folder, "audit-000000000001.log") };
+  const files = () => readdirSync(log.directory).sort();
+  return { log, clock, stateDir, troubles, repaired, files, path: join(log.directory, "audit-000000000001.log") };
 }
 
 const signal = new AbortController().signal;
@@ -218,7 +218,7 @@ describe("verification of the audit log by the running service", () => {
 });
 
 describe("notes of the calls that are at work", () => {
-  const folderOf = (stateDir: string): string => join(stateDir, "audit-begun");
+  const directoryOf = (stateDir: string): string => join(stateDir, "audit-begun");
   const noted = (log: Pick<AuditLog, "left">) => log.left.map((call) => call.entry);
 
   it("are there for the next process, the oldest first, until it forgets them", () => {
@@ -228,9 +228,9 @@ describe("notes of the calls that are at work", () => {
     log.begin(early);
     log.begin(done)();
     expect(
-      readdirSync(folderOf(stateDir)).map((name) => statSync(join(folderOf(stateDir), name)).mode & 0o777),
+      readdirSync(directoryOf(stateDir)).map((name) => statSync(join(directoryOf(stateDir), name)).mode & 0o777),
     ).toEqual([0o600, 0o600]);
-    expect(statSync(folderOf(stateDir)).mode & 0o777).toBe(0o700);
+    expect(statSync(directoryOf(stateDir)).mode & 0o777).toBe(0o700);
     const next = openReal(stateDir).log;
     expect(noted(next).map(({ operation, time }) => [operation, time])).toEqual([
       ["early", early.time],
@@ -256,22 +256,22 @@ describe("notes of the calls that are at work", () => {
   it("are left out where they are corrupt, and nothing else is taken for one", () => {
     const { log, stateDir } = openReal();
     log.begin(entry("one"));
-    const folder = folderOf(stateDir);
-    const [name = ""] = readdirSync(folder);
-    const whole = readFileSync(join(folder, name), "utf8");
-    writeFileSync(join(folder, "cut-off"), whole.slice(0, -1));
-    writeFileSync(join(folder, "flood"), " ".repeat(100_000) + whole);
-    writeFileSync(join(folder, "other"), whole.replace('"outcome"', '"result"'));
-    symlinkSync(join(folder, name), join(folder, "link"));
-    mkdirSync(join(folder, "folder"));
+    const directory = directoryOf(stateDir);
+    const [name = ""] = readdirSync(directory);
+    const whole = readFileSync(join(directory, name), "utf8");
+    writeFileSync(join(directory, "cut-off"), whole.slice(0, -1));
+    writeFileSync(join(directory, "flood"), " ".repeat(100_000) + whole);
+    writeFileSync(join(directory, "other"), whole.replace('"outcome"', '"result"'));
+    symlinkSync(join(directory, name), join(directory, "link"));
+    mkdirSync(join(directory, "folder"));
     expect(noted(openReal(stateDir).log)).toHaveLength(1);
-    expect(readdirSync(folder).sort()).toEqual([name, "folder", "link"].sort());
+    expect(readdirSync(directory).sort()).toEqual([name, "folder", "link"].sort());
   });
 
   it("that cannot be written are reported, and hold nothing up", () => {
     const { log, stateDir, troubles } = openReal();
     const forget = log.begin(entry("one"));
-    rmSync(folderOf(stateDir), { recursive: true });
+    rmSync(directoryOf(stateDir), { recursive: true });
     log.begin(entry("two"))();
     forget();
     expect(troubles).toMatchObject([{ code: "ENOENT" }]);
@@ -294,7 +294,7 @@ describe("an audit entry that verification would not accept", () => {
     }
     log.record(entry("last"));
     expect(troubles).toEqual([]);
-    expect(await verifyAudit(log.folder, [])).toMatchObject({
+    expect(await verifyAudit(log.directory, [])).toMatchObject({
       broken: undefined,
       malformed: 0,
       notes: [],
@@ -312,7 +312,7 @@ describe("an audit entry that verification would not accept", () => {
         member === "operation" ? "audit.unnamed" : "odd",
         member === "key_id" ? null : "alice",
       ]);
-    // The note that it was begun is one that the next process can read.
+    // The note that it was started is one that the next process can read.
     log.dispose();
     expect(openReal(stateDir).log.left).toHaveLength(values.length);
   });
@@ -322,7 +322,7 @@ describe("an audit entry that verification would not accept", () => {
     const target = Object.fromEntries(Array.from({ length: 400 }, (_, at) => [`member-${at}`, "x".repeat(4000)]));
     log.record(entry("long", 0, { target }));
     log.record(entry("last"));
-    expect(await verifyAudit(log.folder, [])).toMatchObject({ broken: undefined, entries: 2 });
+    expect(await verifyAudit(log.directory, [])).toMatchObject({ broken: undefined, entries: 2 });
     const { entries } = await log.list(everything, signal);
     expect(entries[1]).toMatchObject({ operation: "long", target: { invalid_members: "target" } });
     expect(repaired).toEqual([["target"]]);
@@ -330,28 +330,28 @@ describe("an audit entry that verification would not accept", () => {
 });
 
 describe("the audit log on disk", () => {
-  it("is private, and goes on where it ended", async () => {
+  it("is private, and continues where it ended", async () => {
     const { log, stateDir, path } = openReal();
     log.record(entry("one"));
     openReal(stateDir).log.record(entry("two"));
     expect(readFileSync(path, "utf8").trim().split("\n")).toHaveLength(2);
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(statSync(log.folder).mode & 0o777).toBe(0o700);
-    expect(await verifyAudit(log.folder, [])).toMatchObject({ broken: undefined, entries: 2, last: { seq: 2 } });
+    expect(statSync(log.directory).mode & 0o777).toBe(0o700);
+    expect(await verifyAudit(log.directory, [])).toMatchObject({ broken: undefined, entries: 2, last: { seq: 2 } });
   });
 
-  it("keeps as many files as it is told to, and says which are gone", async () => {
+  it("keeps as many files as it is asked to, and says which are gone", async () => {
     const { log, files, troubles } = openReal(undefined, 1500);
     for (let at = 0; at < 40; at += 1) log.record(entry("one"));
     expect(files()).toHaveLength(3);
     expect(files()[0]).not.toBe("audit-000000000001.log");
-    const verdict = await verifyAudit(log.folder, []);
+    const verdict = await verifyAudit(log.directory, []);
     expect(verdict).toMatchObject({ broken: undefined, files: 3 });
     expect(verdict.first?.seq).toBeGreaterThan(10);
     expect(verdict.last).toEqual(log.head());
     expect(troubles).toEqual([]);
-    unlinkSync(join(log.folder, files()[0] ?? ""));
-    expect((await verifyAudit(log.folder, [])).broken?.what).toMatch(/an old file is gone, and no entry says/);
+    unlinkSync(join(log.directory, files()[0] ?? ""));
+    expect((await verifyAudit(log.directory, [])).broken?.what).toMatch(/an old file is gone, and no entry says/);
   });
 
   it("reports when it was deleted, or changed by somebody else", () => {

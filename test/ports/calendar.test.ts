@@ -77,8 +77,8 @@ const windowOf = (cron: string, timezone: string, durationMs: number) => ({
 /** Whether a time zone puts its clock forward in a day around a time: there the two differ, on purpose. */
 function hasGap(timezone: string, time: number): boolean {
   const format = new Intl.DateTimeFormat("en", { timeZone: timezone, timeZoneName: "longOffset" });
-  const offset = (moment: number): number => {
-    const name = format.formatToParts(moment).find(({ type }) => type === "timeZoneName")?.value ?? "";
+  const offset = (timestamp: number): number => {
+    const name = format.formatToParts(timestamp).find(({ type }) => type === "timeZoneName")?.value ?? "";
     const [, sign = "+", hours = "0", minutes = "0"] = /GMT(?:([+-])(\d\d):(\d\d))?/.exec(name) ?? [];
     return (Number(hours) * 60 + Number(minutes)) * (sign === "-" ? -1 : 1);
   };

@@ -388,7 +388,7 @@ describe("what a provider says in an answer", () => {
         const provider = providerAt(url, { ...compatible, key: { from: "environment", name: "OPENAI_API_KEY" } });
         const reply = await provider.chat(call, never);
         expect(reply).toMatchObject({ content: "I was sent [redacted]. Well", model: "tiny [redacted]" });
-        // What no model takes is no figure.
+        // What no model takes is not a figure.
         expect(reply.usage.inputTokens).toBeNull();
         const parts = await collect(provider.stream(call, never));
         expect(textOf(parts)).toBe("I was sent [redacted]. Well");

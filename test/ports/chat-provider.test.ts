@@ -64,7 +64,7 @@ interface Wire {
   readonly streamed: object;
 }
 
-/** What has to be on the wire for `call`. */
+/** What must be on the wire for `call`. */
 const wire: Readonly<Record<string, Wire>> = {
   "OpenAI, chat": { ...plainChat, headers: bearer },
   "OpenAI, responses": {
@@ -187,7 +187,7 @@ describe.each(everyProvider)("a chat with $title", ({ title, entry, speaks }) =>
         const { warnings } = await provider.chat(ask("question"), never);
         expect(requests[0]?.body).not.toHaveProperty("temperature");
         expect(requests[0]?.body).not.toHaveProperty("tools");
-        // Anthropic has to be given a limit: without one in the call it is the most that the model takes.
+        // Anthropic must be given a limit: without one in the call it is the most that the model takes.
         if (entry.provider === "anthropic") expect(requests[0]?.body).toMatchObject({ max_tokens: 64_000 });
         else expect(JSON.stringify(requests[0]?.body)).not.toMatch(/max/i);
         expect(warnings).toEqual([]);

@@ -97,7 +97,7 @@ describe("runs of checks that version 0.2 stored one by one", () => {
     expect(troubles).toEqual([]);
   });
 
-  it("come before those of the service that goes on meanwhile", async () => {
+  it("come before those of the service that continues meanwhile", async () => {
     writeOld();
     const store = openNew();
     const history = createRunHistory(store);
@@ -184,7 +184,7 @@ describe("runs of checks that version 0.2 stored one by one", () => {
   });
 
   it("are moved aside where the file is corrupt", () => {
-    writeFileSync(oldFile(), "this is no database, and was never one");
+    writeFileSync(oldFile(), "this is not a database, and was never one");
     expect(openNew().oldRuns()).toBeUndefined();
     expect([troubles, existsSync(oldFile())]).toEqual([[`${oldFile()}.damaged`], false]);
   });

@@ -29,7 +29,7 @@ describe.each<[string, () => Subject]>([
   // A timer that is due later never comes before one that was due earlier, however busy the machine is.
   ["system", () => ({ clock: systemClock, pass: (ms) => systemClock.sleep(ms) })],
 ])("the %s clock", (_, make) => {
-  it("goes on, and never back", async () => {
+  it("continues, and never back", async () => {
     const { clock, pass } = make();
     const [now, mono] = [clock.now(), clock.monotonicMs()];
     await pass(20);

@@ -60,7 +60,7 @@ describe("a provider on this machine", () => {
 describe("the key of a provider", () => {
   it.each([
     ["environment", "api_key_env: THE_KEY"],
-    ["file", "api_key_file: FOLDER/key"],
+    ["file", "api_key_file: DIRECTORY/key"],
     ["credential", "api_key_credential: key"],
   ])("is sent from its %s", (_, setting) =>
     withCaptureServer(
@@ -68,7 +68,7 @@ describe("the key of a provider", () => {
       async ({ url, requests }) => {
         writeFileSync(at("key"), "sk-from-somewhere\n");
         chmodSync(at("key"), 0o600);
-        const entry = `{ name: a, provider: anthropic, model: m, base_url: "${url}", ${setting.replace("FOLDER", at())} }`;
+        const entry = `{ name: a, provider: anthropic, model: m, base_url: "${url}", ${setting.replace("DIRECTORY", at())} }`;
         const environment = { THE_KEY: "sk-from-somewhere", CREDENTIALS_DIRECTORY: at() };
         await providerOf(planOf(`connectors: { list: [${entry}] }`, environment)).chat(ask("hello"), never);
         expect(requests[0]?.headers["x-api-key"]).toBe("sk-from-somewhere");
@@ -104,7 +104,7 @@ it("the certificate of a provider is trusted when NODE_EXTRA_CA_CERTS vouches fo
 type Entry = Pick<ConnectorEntry, "provider"> & Partial<ConnectorEntry>;
 const models = (...ids: string[]) => ({ object: "list", data: ids.map((id) => ({ id, object: "model" })) });
 
-/** Probes at a server that answers as told, and gives what was asked and how it went. */
+/** Probes at a server that answers as set, and gives what was asked and how it went. */
 async function probeAt(
   entry: Entry,
   answer: (request: Captured, response: ServerResponse) => void,

@@ -35,7 +35,7 @@ function docker(dir = makeDir("docker")): Engine {
     client: ["docker", "--host", address],
     daemon: [
       ...(["dockerd", "--data-root", join(dir, "data"), "--exec-root", join(dir, "exec"), "--host", address] as const),
-      // Not beside its socket, as where a snap has it: it is the listener that tells that it runs.
+      // Not beside its socket, as where a snap has it: it is the listener that says that it runs.
       ...["--pidfile", join(dir, "docker.pid"), "--storage-driver", "vfs"],
       ...["--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false"],
     ],

@@ -45,7 +45,7 @@ const manager =
     return Promise.resolve({ exitCode: stderr === "" ? 0 : 100, stdout: "", stderr, truncated: false });
   };
 
-/** The real one on folders of the test, some days from now: nobody can give a file an old time of change. */
+/** The real one on directories of the test, some days from now: nobody can give a file an old time of change. */
 const real = ({
   days = 20,
   exec = manager(),
@@ -59,10 +59,10 @@ const real = ({
     clock: { now: () => Date.now() + days * dayMs },
     kernel: { procDir, sysDir },
     owner: process.getuid?.() ?? 0,
-    rules: [{ kind: "temporary", folder: at("tmp"), minAgeMs: 10 * dayMs, names: [/^tmp\.\w{4}$/] }],
+    rules: [{ kind: "temporary", directory: at("tmp"), minAgeMs: 10 * dayMs, names: [/^tmp\.\w{4}$/] }],
     caches: [
       {
-        folder: at("cache"),
+        directory: at("cache"),
         program: "/bin/true",
         args: [],
         removes: /^(?:[^/]+\.deb|partial\/[^/]+)$/,
@@ -108,8 +108,8 @@ describe("disk cleanup", () => {
     put("tmp/tmp.0002", 8192);
     const found = await find();
     expect(found).toEqual([
-      { kind: "packages", folder: at("cache"), files: ["a.deb", "partial/b.deb"], bytes: 8192 },
-      { kind: "temporary", folder: at("tmp"), files: ["tmp.0001", "tmp.0002"], bytes: 12_288 },
+      { kind: "packages", directory: at("cache"), files: ["a.deb", "partial/b.deb"], bytes: 8192 },
+      { kind: "temporary", directory: at("tmp"), files: ["tmp.0001", "tmp.0002"], bytes: 12_288 },
     ]);
     for (const each of found)
       expect(await real().remove(each, signal)).toEqual({ files: each.files.length, bytes: each.bytes });
@@ -152,7 +152,7 @@ describe("disk cleanup", () => {
     try {
       await once(opener.stdout, "data");
       showProcess(opener.pid ?? 0);
-      // Its program is mapped a moment after the line.
+      // Its program is mapped a time after the line.
       await expect.poll(() => find()).toEqual([]);
       expect(await real().remove(found, signal)).toEqual({ files: 0, bytes: 0 });
     } finally {
@@ -171,7 +171,7 @@ describe("disk cleanup", () => {
       parent.stdin.write("\n");
       await expect.poll(() => readFileSync(`/proc/${zombie}/status`, "utf8")).toContain("Z (zombie)");
       showProcess(zombie);
-      // One that is not there any more.
+      // One that is no longer there.
       showProcess(4_194_305);
       expect(await find()).toMatchObject([{ files: ["tmp.0001"] }]);
     } finally {
@@ -232,7 +232,7 @@ describe("disk cleanup", () => {
       chmodSync(path, 0o1777);
       expect(await find()).toEqual([found]);
     }
-    await expect(real().remove({ ...found, folder: at() }, signal)).rejects.toThrow(
+    await expect(real().remove({ ...found, directory: at() }, signal)).rejects.toThrow(
       `nothing may be removed from ${at()}`,
     );
   });

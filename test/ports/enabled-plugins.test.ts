@@ -54,7 +54,7 @@ describe("the file of enabled plugins", () => {
     expect(openReal().all()).toEqual([plugin("odd")]);
   });
 
-  it("outlives whoever wrote it, and is for its owner alone", () => {
+  it("outlives anyone who wrote it, and is for its owner alone", () => {
     openReal().save(plugin("one"));
     openReal().save(plugin("__proto__"));
     expect(openReal().all()).toEqual([plugin("one"), plugin("__proto__")]);

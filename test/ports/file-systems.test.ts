@@ -62,7 +62,7 @@ describe("file systems of a mount table", () => {
 
   it("are those of the host where this process finds them, and said to be unseen or left out where it does not", async () => {
     writeHost(disk(1, 0, "/"), disk(2, 1, "/usr"), disk(3, 2, "/tmp"));
-    // As a sandbox has it: the root read-only, a folder bound over, and another file system in the place of one.
+    // As a sandbox has it: the root read-only, a directory bound over, and another file system in the place of one.
     const own = ["12 11 8:1 / /usr rw - ext4 /dev/sd1 rw", "13 11 0:9 / /tmp rw - tmpfs tmpfs rw"];
     writeFiles(at(), { "self/mountinfo": [disk(11, 0, "/", "ro"), ...own].join("\n") });
     const mounted = await on().list(signal);
@@ -80,7 +80,7 @@ describe("file systems of a mount table", () => {
   it.each([
     ["process 1 is hidden", []],
     ["the root is another one", ["1 0 8:7 / / rw - ext4 /dev/sd7 rw"]],
-    ["the root is a folder of the host's", ["1 0 8:0 /srv/chroot / rw - ext4 /dev/sd0 rw"]],
+    ["the root is a directory of the host's", ["1 0 8:0 /srv/chroot / rw - ext4 /dev/sd0 rw"]],
   ])("are those of this process where %s, which are not all", async (_, lines) => {
     writeMounts("/");
     if (lines.length > 0) writeHost(...lines);
@@ -95,7 +95,7 @@ describe("file systems of a mount table", () => {
     expect(mounted.map(({ path }) => path)).toEqual(["/"]);
   });
 
-  it("tell which one a path lies on, links followed, and of none for a path that is not there", async () => {
+  it("say which one a path lies on, links followed, and none for a path that is not there", async () => {
     writeMounts("/", "/usr", "/var/log");
     const fileSystems = on();
     expect(await fileSystems.holding("/usr/bin")).toBe("/usr");

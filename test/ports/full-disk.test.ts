@@ -35,7 +35,7 @@ const fill = (): void => {
 describe.skipIf(!isMounted)("on a full disk,", () => {
   beforeAll(() => rmSync(filler, { force: true }));
 
-  it("the history of checks can be read, is not taken for damaged, and goes on when there is room again", () => {
+  it("the history of checks can be read, is not taken for damaged, and continues when there is space again", () => {
     const troubles: Error[] = [];
     const store = openCheckHistory({ stateDir: disk, onTrouble: (error) => void troubles.push(error) });
     const history = createRunHistory(store);
@@ -88,7 +88,7 @@ describe.skipIf(!isMounted)("on a full disk,", () => {
       for (const ending of ["", "-wal", "-shm"]) rmSync(join(disk, `${file}${ending}`), { force: true });
   });
 
-  it("the key store refuses, says so, keeps what it has, and goes on when there is room again [state-survives]", () => {
+  it("the key store refuses, says so, keeps what it has, and continues when there is space again [state-survives]", () => {
     const store = openKeyStore({ stateDir: disk });
     const none = { scopes: [], expiresAt: null, lastUsedAt: null, revokedAt: null, clientCert: null };
     const key = { name: "n".repeat(100), digest: "00", createdAt: 1, ...none };
@@ -108,7 +108,7 @@ describe.skipIf(!isMounted)("on a full disk,", () => {
     store.dispose();
   });
 
-  it("the table of templates stays as it was, and goes on when there is room again", () => {
+  it("the table of templates stays as it was, and continues when there is space again", () => {
     const path = join(disk, "log-templates.json");
     const faults: unknown[] = [];
     const reader = createMemoryReader(path, (fault) => void faults.push(fault));
@@ -131,7 +131,7 @@ describe.skipIf(!isMounted)("on a full disk,", () => {
     rmSync(path);
   });
 
-  it("the audit log says so, keeps what it cannot write, and writes it when there is room, in an unbroken chain", async () => {
+  it("the audit log says so, keeps what it cannot write, and writes it when there is space, in an unbroken chain", async () => {
     const troubles: unknown[] = [];
     const log = openAuditLog({
       stateDir: disk,
@@ -144,15 +144,15 @@ describe.skipIf(!isMounted)("on a full disk,", () => {
       log.record({ ...auditEvent(operation, 0), target: { name: "n".repeat(length) } });
     record("before", 1);
     fill();
-    // Of different lengths, so that some are cut off in the middle and some have no room at all.
+    // Of different lengths, so that some are cut off in the middle and some have no space at all.
     for (let written = 0; written < 100; written += 1) record("restartService", written * 7);
     expect(log.check()).toMatch(/cannot be written: /);
     expect(troubles.length).toBeGreaterThan(50);
-    expect((await verifyAudit(log.folder, [])).broken).toBeUndefined();
+    expect((await verifyAudit(log.directory, [])).broken).toBeUndefined();
     rmSync(filler);
     expect(log.check()).toBeUndefined();
     record("after", 1);
-    const { broken, notes, last } = await verifyAudit(log.folder, []);
+    const { broken, notes, last } = await verifyAudit(log.directory, []);
     expect([broken, last]).toEqual([undefined, log.head()]);
     expect(notes.length).toBeLessThan(2);
     const query = {
@@ -165,7 +165,7 @@ describe.skipIf(!isMounted)("on a full disk,", () => {
     };
     const wanted = { ...query, operation: "restartService", limit: 1000 };
     const { entries, unreadable } = await log.list(wanted, new AbortController().signal);
-    // None was lost: those without room were kept and written when there was some.
+    // None was lost: those without space were kept and written when there was some.
     expect(entries.length).toBe(100);
     expect(unreadable).toBe(notes.length);
     log.dispose();

@@ -4,10 +4,10 @@ import { linkSync, mkdirSync, readFileSync, rmSync, symlinkSync, utimesSync, wri
 import { join } from "node:path";
 import { rootCertificates } from "node:tls";
 import { beforeAll, describe, expect, it } from "vitest";
-import { createBackupFolders } from "#adapters/backup-folders/index.ts";
+import { createBackupDirectories } from "#adapters/backup-directories/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
+import { createDirectorySizes } from "#adapters/directory-sizes/index.ts";
 import { lookApart, lookHere, type TakeLook } from "#adapters/exec/look.ts";
-import { createFolderSizes } from "#adapters/folder-sizes/index.ts";
 import { createConfigFiles } from "#adapters/packages/config-files.ts";
 import { lifetimeOf } from "#adapters/tls/index.ts";
 import { selfSignedPair } from "#adapters/tls/self-signed.ts";
@@ -32,8 +32,8 @@ describe("directories of backups", () => {
     path: string,
     pattern: string,
     hour = 24,
-    folders = createBackupFolders({ look: lookApart }),
-  ) => (await folders.newest([{ directory: path, pattern }], time(hour), signal))({ directory: path, pattern });
+    directories = createBackupDirectories({ look: lookApart }),
+  ) => (await directories.newest([{ directory: path, pattern }], time(hour), signal))({ directory: path, pattern });
   const b = { path: "weekly/deep/b.tar", bytes: 6, modifiedAt: time(3) };
 
   it("have a newest file among those that match, at any depth, without links, empty files and those of the future", async () => {
@@ -48,7 +48,7 @@ describe("directories of backups", () => {
   });
 
   it("are read up to a number of entries", async () => {
-    const few = createBackupFolders({ look: lookHere, mostEntries: 2 });
+    const few = createBackupDirectories({ look: lookHere, mostEntries: 2 });
     expect(await newestIn(directory, "*", 24, few)).toMatchObject({ isComplete: false });
   });
 
@@ -64,7 +64,7 @@ describe("directories of backups", () => {
       looks += 1;
       return lookHere(...given);
     };
-    const found = await createBackupFolders({ look }).newest(wanted, time(24), signal);
+    const found = await createBackupDirectories({ look }).newest(wanted, time(24), signal);
     const shown = (at: number) => found(wanted[at] ?? { directory: "", pattern: "" });
     expect([shown(0)?.newest?.path, shown(1)?.newest?.path, looks]).toEqual(["weekly/deep/b.tar", "c.log", 1]);
     expect(() => shown(2)).toThrow("ELOOP");
@@ -73,9 +73,9 @@ describe("directories of backups", () => {
   it("that give no answer, and those not read because of them, are named", async () => {
     const look: TakeLook = () =>
       Promise.resolve({ answers: new Map(), silent: new Set(["/srv/silent"]), isWhole: false });
-    const folders = createBackupFolders({ look });
-    await expect(newestIn("/srv/silent", "*", 24, folders)).rejects.toThrow("/srv/silent gives no answer");
-    await expect(newestIn("/srv/other", "*", 24, folders)).rejects.toThrow("/srv/other was not read, since others");
+    const directories = createBackupDirectories({ look });
+    await expect(newestIn("/srv/silent", "*", 24, directories)).rejects.toThrow("/srv/silent gives no answer");
+    await expect(newestIn("/srv/other", "*", 24, directories)).rejects.toThrow("/srv/other was not read, since others");
   });
 });
 
@@ -95,7 +95,7 @@ describe("configuration files that a package offers", () => {
   it("are nothing else, nothing that a link leads to, and none where the directory does not exist", async () => {
     const names = ["plain.conf", "app/e.dpkg-old", "f.rpmsave", "dpkg-dist"];
     writeFiles(at(), Object.fromEntries(names.map((name) => [name, ""])));
-    mkdirSync(at("folder.rpmnew"));
+    mkdirSync(at("directory.rpmnew"));
     symlinkSync("/etc/hostname", at("link.rpmnew"));
     symlinkSync("..", at("app/around"));
     expect([await offered(), await offered(at("none"))]).toEqual([[], []]);
@@ -157,7 +157,7 @@ describe("sizes of directories", () => {
   linkSync(at("a/deep/deeper/large"), at("b/again"));
   symlinkSync("/usr", at("b/link"));
   writeFileSync(Buffer.concat([Buffer.from(at(odd, "x")), Buffer.from([0xff, 0xfe])]), Buffer.alloc(5_000, 1));
-  const sizes = createFolderSizes({ look: lookApart, clock: systemClock });
+  const sizes = createDirectorySizes({ look: lookApart, clock: systemClock });
   const all = { depth: 16, limit: 1_000, sort: "bytes", writtenSince: 0 } as const;
 
   it("are those of du, with a file of two names once", async () => {
@@ -169,7 +169,7 @@ describe("sizes of directories", () => {
     const byPath = new Map(theirs.map(([bytes, path]) => [path, Number(bytes)]));
     expect(found).toMatchObject({ path: root, truncated: null, bytes: byPath.get(root), entries: 10 });
     expect(found.largest.find(({ path }) => path === at(odd))?.bytes).toBe(byPath.get(at(odd)));
-    expect(found.largest.filter(({ bytes, isFolder }) => !isFolder && bytes > 200_000)).toHaveLength(1);
+    expect(found.largest.filter(({ bytes, isDirectory }) => !isDirectory && bytes > 200_000)).toHaveLength(1);
     expect(found.largest.every(({ isComplete }) => isComplete)).toBe(true);
   });
 
@@ -190,7 +190,7 @@ describe("sizes of directories", () => {
     for (let file = 0; file < 6; file += 1) rmSync(at("b", `empty-${file}`));
   });
 
-  it("tell files apart that were written since a time, at any level", async () => {
+  it("list files separately that were written since a time, at any level", async () => {
     const [old, since] = [1_000_000_000, 1_500_000_000];
     utimesSync(at("a/deep/deeper/large"), old, old);
     utimesSync(at("b/small"), since, since);
@@ -203,25 +203,25 @@ describe("sizes of directories", () => {
   it("are none of what is missing, of links and files, of names that are too long, and of links in a circle", async () => {
     symlinkSync(at("circle"), at("circle"));
     for (const path of [at("nothing"), at("b/link"), at("b/small"), at("x".repeat(256)), at("circle/x")])
-      await expect(sizes.measure(path, all, signal)).rejects.toMatchObject({ name: "NoFolder" });
+      await expect(sizes.measure(path, all, signal)).rejects.toMatchObject({ name: "NoDirectory" });
     rmSync(at("circle"));
   });
 
   it("end with the entries, the time or the caller, and say what is incomplete", async () => {
-    const few = createFolderSizes({ look: lookHere, clock: systemClock, most: { entries: 3, ms: 10_000 } });
+    const few = createDirectorySizes({ look: lookHere, clock: systemClock, most: { entries: 3, ms: 10_000 } });
     const found = await few.measure(root, all, signal);
     expect(found).toMatchObject({ truncated: "entries", entries: 3 });
     expect(found.largest.some(({ isComplete }) => !isComplete)).toBe(true);
-    const late = createFolderSizes({ look: lookHere, clock: systemClock, most: { entries: 1_000, ms: 0 } });
+    const late = createDirectorySizes({ look: lookHere, clock: systemClock, most: { entries: 1_000, ms: 0 } });
     expect(await late.measure(root, all, signal)).toMatchObject({ truncated: "time", entries: 0 });
     await expect(sizes.measure(root, all, AbortSignal.abort(new Error("gone")))).rejects.toThrow("gone");
   });
 
-  it("do not count what other file systems have, which are not even looked at", async () => {
+  it("do not count what other file systems have, which are not even inspected", async () => {
     const mountinfo = at("a/mountinfo");
     const lines = [`1 0 8:1 / / rw - ext4 /dev/sda1 rw`, `2 1 0:50 / ${at("b")} rw - fuse.bindfs /srv rw`];
     writeFileSync(mountinfo, `${lines.join("\n")}\n`);
-    const { largest, otherFileSystems } = await createFolderSizes({
+    const { largest, otherFileSystems } = await createDirectorySizes({
       look: lookHere,
       clock: systemClock,
       mountinfo,
@@ -231,7 +231,7 @@ describe("sizes of directories", () => {
     rmSync(mountinfo);
   });
 
-  it("go on without a folder that gives no answer, and are not known where that is the folder itself", async () => {
+  it("continue without a directory that gives no answer, and are not known where that is the directory itself", async () => {
     const passing =
       (silent: readonly string[]): TakeLook =>
       async ({ look }, input) => {
@@ -243,7 +243,7 @@ describe("sizes of directories", () => {
         return Promise.resolve({ answers, silent: new Set(silent), isWhole: true });
       };
     const without = (...silent: readonly string[]) =>
-      createFolderSizes({ look: passing(silent), clock: systemClock }).measure(root, all, signal);
+      createDirectorySizes({ look: passing(silent), clock: systemClock }).measure(root, all, signal);
     const found = await without(at("a/deep"));
     expect(found).toMatchObject({ silent: [at("a/deep")], unreadable: { total: 1, paths: [at("a/deep")] } });
     expect(found.largest.find(({ path }) => path === at("a"))).toMatchObject({ isComplete: false });
@@ -258,7 +258,7 @@ describe("sizes of directories", () => {
     const mountinfo = at("a/mountinfo");
     const mount = `9 1 8:1 /tmp/systemd-private-0f-steward.service-x/tmp ${at("b")} rw - ext4 /dev/sda1 rw\n`;
     writeFileSync(mountinfo, mount);
-    const boxed = createFolderSizes({ look: lookHere, clock: systemClock, mountinfo });
+    const boxed = createDirectorySizes({ look: lookHere, clock: systemClock, mountinfo });
     expect((await boxed.measure(root, all, signal)).unreadable).toEqual({ total: 1, paths: [at("b")] });
     await expect(boxed.measure(at("b"), all, signal)).rejects.toMatchObject({ details: { missing: at("b") } });
     rmSync(mountinfo);

@@ -137,7 +137,7 @@ describe("logins", () => {
     ]);
   });
 
-  it("are told with the reason where logind does not answer, or there is no record of those of lately", async () => {
+  it("are reported with the reason where logind does not answer, or there is no record of those of the recent past", async () => {
     const logins = createLogins({ exec: silent, paths: paths() });
     const reason = "logind does not answer: Failed to connect to bus: No such file or directory";
     expect(await logins.sessions(signal)).toEqual({ reason });
@@ -148,7 +148,7 @@ describe("logins", () => {
     expect(await logins.recent(10, signal)).toEqual([]);
   });
 
-  it("of lately are not read from a pipe in the place of wtmp, which nobody writes to", async () => {
+  it("of the recent past are not read from a pipe in the place of wtmp, which nobody writes to", async () => {
     execFileSync("mkfifo", [at("wtmp")]);
     const found = await createLogins({ exec: silent, paths: paths() }).recent(10, signal);
     expect(found).toEqual({ reason: expect.stringContaining("not a regular file") });
@@ -223,7 +223,7 @@ describe("time synchronisation by timedatectl", () => {
     createTimeSync({ exec, paths: { booted, containerMarks: ["/nonexistent"] } });
   const text = "CanNTP=yes\nNTP=yes\nNTPSynchronized=no\n";
 
-  it("is told, undefined where systemd does not run, and an error where nobody answers", async () => {
+  it("is reported, undefined where systemd does not run, and an error where nobody answers", async () => {
     const state = { canSync: true, isEnabled: true, isSynchronised: false, isContainer: false };
     expect(await sync(printing(text)).state(signal)).toEqual(state);
     expect(await sync(printing(text), "/nonexistent").state(signal)).toBeUndefined();

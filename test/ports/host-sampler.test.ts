@@ -42,11 +42,11 @@ describe("samples", () => {
     index: number,
     given: { on?: number; card?: boolean; master?: string; lower?: string },
   ) => {
-    const folder = `sys/class/net/${name}`;
-    writeFiles(dir(), { [`${folder}/ifindex`]: `${index}\n`, [`${folder}/iflink`]: `${given.on ?? index}\n` });
-    if (given.card) mkdirSync(dir(folder, "device"));
-    if (given.master !== undefined) symlinkSync(join("..", given.master), dir(folder, "master"));
-    if (given.lower !== undefined) symlinkSync(join("..", given.lower), dir(folder, `lower_${given.lower}`));
+    const directory = `sys/class/net/${name}`;
+    writeFiles(dir(), { [`${directory}/ifindex`]: `${index}\n`, [`${directory}/iflink`]: `${given.on ?? index}\n` });
+    if (given.card) mkdirSync(dir(directory, "device"));
+    if (given.master !== undefined) symlinkSync(join("..", given.master), dir(directory, "master"));
+    if (given.lower !== undefined) symlinkSync(join("..", given.lower), dir(directory, `lower_${given.lower}`));
   };
   const sampleOf = (files: Readonly<Record<string, string>>) => {
     writeFiles(dir(), files);

@@ -6,7 +6,7 @@ import type { LogList } from "#contract/logs.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
 import type { Field } from "../journals/export-format.ts";
 import { everything } from "../journals/known.ts";
-import { createLiveFolder, entriesOfNow, type LiveFolder } from "../journals/live-folder.ts";
+import { createLiveDirectory, entriesOfNow, type LiveDirectory } from "../journals/live-directory.ts";
 import { canMakeJournals, runJournalctl } from "../journals/programs.ts";
 import { never, openJournal, type Reader } from "../journals/reader.ts";
 
@@ -14,10 +14,10 @@ const shownBytes = 8 * 2 ** 20;
 const far = { ...everything, until: 2 ** 55 };
 
 describe.skipIf(!canMakeJournals())("the journal beyond usual bounds", () => {
-  let folder: LiveFolder;
+  let directory: LiveDirectory;
   let readers: Reader[];
   beforeEach(() => {
-    folder = createLiveFolder();
+    directory = createLiveDirectory();
     readers = [];
   });
   afterEach(() => {
@@ -25,11 +25,11 @@ describe.skipIf(!canMakeJournals())("the journal beyond usual bounds", () => {
       expect(reader.unreadable).toEqual([]);
       reader.dispose();
     }
-    folder.remove();
+    directory.remove();
   });
 
   const open = () => {
-    const reader = openJournal(folder.path);
+    const reader = openJournal(directory.path);
     readers.push(reader);
     const ask = (query: Partial<LogQuery>): Promise<LogList> => reader.ask({ ...far, ...query });
     const whole = async ({ cursor }: LogEntry, units?: readonly string[]): Promise<string> => {
@@ -48,7 +48,7 @@ describe.skipIf(!canMakeJournals())("the journal beyond usual bounds", () => {
   /** @param characters of three bytes each, so that no part ends where a character does by chance. */
   const longText = (characters: number): string => `${"€".repeat(characters)} the end`;
   const write = (...messages: readonly string[]): void =>
-    folder.append(
+    directory.append(
       "system.journal",
       entriesOfNow(
         messages.map((message) => [
@@ -107,13 +107,13 @@ describe.skipIf(!canMakeJournals())("the journal beyond usual bounds", () => {
     const first = 2n ** 53n + 1n;
     const bootId = "b".repeat(32);
     const times = [first, first + 1n, first + 2n, first + 5n, 2n ** 55n - 1n];
-    folder.append(
+    directory.append(
       "system.journal",
       times.map((realtime, at) => ({ realtime, monotonic: at + 1, bootId, fields: [["MESSAGE", `line ${at}`]] })),
     );
     const { ask, whole } = open();
     const { logs } = await ask({});
-    const { stdout } = runJournalctl(["-o", "json", `--file=${join(folder.path, "system.journal")}`]);
+    const { stdout } = runJournalctl(["-o", "json", `--file=${join(directory.path, "system.journal")}`]);
     const theirs = stdout
       .toString()
       .trim()
@@ -133,7 +133,7 @@ describe.skipIf(!canMakeJournals())("the journal beyond usual bounds", () => {
     const long = [7, 13, 1].map((size, at) => Buffer.alloc(size * 1024 * 1024, `é${at}\n`));
     // In JSON six times as long.
     const message: Field = ["MESSAGE", Buffer.alloc(9 * 1024 * 1024, "\u0001")];
-    folder.append("system.journal", entriesOfNow([[message, ...long.map((value): Field => ["OTHER", value])]]));
+    directory.append("system.journal", entriesOfNow([[message, ...long.map((value): Field => ["OTHER", value])]]));
     const { ask } = open();
     const [entry] = (await ask({ fields: "all" })).logs;
     if (entry === undefined) throw new Error("the entry is not there");

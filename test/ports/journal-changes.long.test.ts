@@ -20,11 +20,11 @@ import type { ThreadRequest } from "#adapters/journald/protocol.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { LiveEntry } from "#domain/ports/journal.ts";
 import { firstDifference } from "../journals/compare.ts";
-import { createFolder, fileKinds, type JournalFolder, type Writer } from "../journals/corpora.ts";
+import { createDirectory, fileKinds, type JournalDirectory, type Writer } from "../journals/corpora.ts";
 import { boots, everyday, machines, start } from "../journals/entries.ts";
 import type { NewEntry } from "../journals/export-format.ts";
 import { answerOf, everything, known } from "../journals/known.ts";
-import { createLiveFolder, entriesOfNow, type LiveFolder } from "../journals/live-folder.ts";
+import { createLiveDirectory, entriesOfNow, type LiveDirectory } from "../journals/live-directory.ts";
 import { pageOf } from "../journals/oracle.ts";
 import { canMakeJournals } from "../journals/programs.ts";
 import { queriesOn } from "../journals/queries.ts";
@@ -36,11 +36,11 @@ const entriesOf = (messages: readonly string[]): readonly NewEntry[] =>
   entriesOfNow(messages.map((message) => [["MESSAGE", message] as const]));
 
 /** Deleted files that this process still holds. */
-function heldFiles(folder: string): readonly string[] {
+function heldFiles(directory: string): readonly string[] {
   return readdirSync("/proc/self/fd").flatMap((fd) => {
     try {
       const target = readlinkSync(`/proc/self/fd/${fd}`);
-      return target.startsWith(folder) && target.endsWith(" (deleted)") ? [target] : [];
+      return target.startsWith(directory) && target.endsWith(" (deleted)") ? [target] : [];
     } catch {
       // Closed since it was listed.
       return [];
@@ -49,23 +49,23 @@ function heldFiles(folder: string): readonly string[] {
 }
 
 describe.skipIf(!canMakeJournals())("a journal whose files change while it is read", () => {
-  let folder: LiveFolder;
+  let directory: LiveDirectory;
   let host: HostJournal;
   let ended: AbortController;
   let unreadable: string[];
   beforeEach(() => {
-    folder = createLiveFolder();
+    directory = createLiveDirectory();
     unreadable = [];
-    host = createHostJournal({ dir: folder.path, onUnreadable: ({ path }) => unreadable.push(basename(path)) });
+    host = createHostJournal({ dir: directory.path, onUnreadable: ({ path }) => unreadable.push(basename(path)) });
     ended = new AbortController();
   });
   afterEach(() => {
     ended.abort();
     host.dispose();
-    folder.remove();
+    directory.remove();
   });
 
-  const append = (file: string, messages: readonly string[]): void => folder.append(file, entriesOf(messages));
+  const append = (file: string, messages: readonly string[]): void => directory.append(file, entriesOf(messages));
 
   const query = async (): Promise<LogList> => {
     const { bytes } = await host.journal.query(everything, ended.signal);
@@ -90,12 +90,12 @@ describe.skipIf(!canMakeJournals())("a journal whose files change while it is re
   }
 
   it("is found and followed when its directory appears later", async () => {
-    rmSync(folder.path, { recursive: true });
+    rmSync(directory.path, { recursive: true });
     const follower = follow();
-    const reason = `there are no journal files in ${folder.path}`;
+    const reason = `there are no journal files in ${directory.path}`;
     const empty = { logs: [], total: 0, next_cursor: null };
     expect(await query()).toEqual({ ...empty, not_shown: [{ what: "entries", reason }] });
-    mkdirSync(folder.path);
+    mkdirSync(directory.path);
     append(`${"a".repeat(32)}/system.journal`, lines(0, 3));
     await follower.until("line 2");
     expect(follower.seen).toEqual(lines(0, 3));
@@ -111,15 +111,15 @@ describe.skipIf(!canMakeJournals())("a journal whose files change while it is re
     await query();
     for (let round = 0; round < 5; round += 1) {
       append("system.journal", [`last ${round}`]);
-      renameSync(join(folder.path, "system.journal"), join(folder.path, `system@${round}.journal`));
-      rmSync(join(folder.path, `system@${round}.journal`));
+      renameSync(join(directory.path, "system.journal"), join(directory.path, `system@${round}.journal`));
+      rmSync(join(directory.path, `system@${round}.journal`));
       append("system.journal", [`first ${round}`]);
       await follower.until(`first ${round}`);
     }
     const rounds = [0, 1, 2, 3, 4].flatMap((round) => [`last ${round}`, `first ${round}`]);
     expect(follower.seen).toEqual(["seen", ...rounds]);
     expect(await messagesOf()).toEqual(["in the other", "first 4"]);
-    await expect.poll(() => heldFiles(folder.path)).toEqual([]);
+    await expect.poll(() => heldFiles(directory.path)).toEqual([]);
   });
 
   it("keeps no deleted file open for a follower that pulls nothing", async () => {
@@ -128,8 +128,8 @@ describe.skipIf(!canMakeJournals())("a journal whose files change while it is re
     const first = batches.next();
     append("system.journal", ["seen"]);
     await first;
-    rmSync(join(folder.path, "system.journal"));
-    await expect.poll(() => heldFiles(folder.path)).toEqual([]);
+    rmSync(join(directory.path, "system.journal"));
+    await expect.poll(() => heldFiles(directory.path)).toEqual([]);
   });
 
   it("reports no file as unreadable that journald vacuums: empties and deletes", async () => {
@@ -139,9 +139,9 @@ describe.skipIf(!canMakeJournals())("a journal whose files change while it is re
     append("system.journal", ["seen"]);
     await follower.until("seen");
     await query();
-    renameSync(join(folder.path, "archived.journal"), join(folder.path, "vacuumed.journal"));
+    renameSync(join(directory.path, "archived.journal"), join(directory.path, "vacuumed.journal"));
     await query();
-    const path = join(folder.path, "vacuumed.journal");
+    const path = join(directory.path, "vacuumed.journal");
     const file = openSync(path, "r+");
     rmSync(path);
     ftruncateSync(file, 0);
@@ -160,7 +160,7 @@ describe.skipIf(!canMakeJournals())("a journal whose files change while it is re
     await follower.until("seen");
     expect((await query()).total).toBe(501);
     for (const size of [100_000, 300, 0]) {
-      truncateSync(join(folder.path, "archived.journal"), size);
+      truncateSync(join(directory.path, "archived.journal"), size);
       append("system.journal", [`cut to ${size}`]);
       await follower.until(`cut to ${size}`);
       expect(await messagesOf()).toEqual(expect.arrayContaining([...lines(0, 2), "seen", `cut to ${size}`]));
@@ -173,37 +173,37 @@ describe.skipIf(!canMakeJournals())("a journal whose files change while it is re
 describe.skipIf(!canMakeJournals()).each(fileKinds.slice(0, 2))(
   "queries of a journal that has changed since the last ones ($name)",
   (kind) => {
-    let folder: JournalFolder & { readonly writer: Writer };
+    let directory: JournalDirectory & { readonly writer: Writer };
     let engine: Engine;
     let passedMicros = 0;
     const [bootId = "", nextBootId = ""] = boots;
 
     beforeAll(() => {
-      folder = createFolder(kind, 7);
-      engine = createEngine({ roots: [{ path: folder.path }] });
+      directory = createDirectory(kind, 7);
+      engine = createEngine({ roots: [{ path: directory.path }] });
     });
 
     afterAll(() => {
       engine?.dispose();
-      folder?.remove();
+      directory?.remove();
     });
 
     const more = (count: number, boot = bootId): readonly NewEntry[] => {
       passedMicros += 3_600_000_000;
       const clock = { bootId: boot, realtime: start + passedMicros, monotonic: passedMicros };
-      return everyday(folder.writer.random, clock, count);
+      return everyday(directory.writer.random, clock, count);
     };
-    const append = (file: string, entries: readonly NewEntry[]): void => folder.writer.append(file, entries);
-    const rotate = (file: string, entries: readonly NewEntry[]): void => folder.writer.rotate(file, entries);
+    const append = (file: string, entries: readonly NewEntry[]): void => directory.writer.append(file, entries);
+    const rotate = (file: string, entries: readonly NewEntry[]): void => directory.writer.rotate(file, entries);
     const oldestArchived = (): string => {
-      const [oldest] = readdirSync(folder.path)
+      const [oldest] = readdirSync(directory.path)
         .filter((name) => name.includes("@"))
         .sort();
       if (oldest === undefined) throw new Error("nothing was rotated");
-      return join(folder.path, oldest);
+      return join(directory.path, oldest);
     };
 
-    /** In this order: each goes on from what the one before has left. */
+    /** In this order: each continues from what the one before has left. */
     const changes: readonly { readonly name: string; readonly change: () => void }[] = [
       { name: "there is no file yet", change: () => undefined },
       { name: "the first file is there", change: () => append("system.journal", more(20)) },
@@ -216,18 +216,18 @@ describe.skipIf(!canMakeJournals()).each(fileKinds.slice(0, 2))(
       { name: "a machine's directory is there", change: () => append(`${machines[0]}/system.journal`, more(10)) },
       { name: "another is rotated", change: () => rotate("user-1000.journal", more(25, nextBootId)) },
       { name: "the oldest is vacuumed", change: () => rmSync(oldestArchived()) },
-      { name: "one is renamed", change: () => renameSync(oldestArchived(), join(folder.path, "kept.journal")) },
+      { name: "one is renamed", change: () => renameSync(oldestArchived(), join(directory.path, "kept.journal")) },
       {
         name: "another file is in its place",
         change() {
-          rmSync(join(folder.path, "system.journal"));
+          rmSync(join(directory.path, "system.journal"));
           append("system.journal", more(15, nextBootId));
         },
       },
       {
         name: "all are gone",
         change() {
-          for (const name of readdirSync(folder.path)) rmSync(join(folder.path, name), { recursive: true });
+          for (const name of readdirSync(directory.path)) rmSync(join(directory.path, name), { recursive: true });
         },
       },
       { name: "there is a first file again", change: () => append("system.journal", more(15)) },
@@ -235,7 +235,7 @@ describe.skipIf(!canMakeJournals()).each(fileKinds.slice(0, 2))(
 
     it.each(changes)("answer what journalctl has once $name", ({ change }) => {
       change();
-      const journal = known(folder);
+      const journal = known(directory);
       const whole = pageOf(journal.all, everything, undefined);
       const answer = answerOf(engine, everything);
       expect(firstDifference(answer, whole)).toBeUndefined();
@@ -274,7 +274,7 @@ describe("the thread of the journal's followers", () => {
     const staying = new AbortController();
     const later = begin(staying.signal);
     const next = later.next();
-    // The end of a thread takes a moment: the next one is up when it is told of.
+    // The end of a thread takes some time: the next one is up when it is reported.
     threads[0]?.events.onEnd("it ended");
     const id = threads[1]?.asked.find(({ kind }) => kind === "pull")?.id ?? 0;
     threads[1]?.events.onReply({ kind: "entries", id, entries: [live] });

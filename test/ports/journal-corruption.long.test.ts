@@ -41,8 +41,8 @@ const victims: readonly (readonly [name: string, write: (path: string) => void])
 
 function queriesFor(cursors: readonly string[]): readonly LogQuery[] {
   const at = (part: number): string => cursors[Math.floor(cursors.length * part)] ?? "";
-  const momentAt = (part: number): number => Number.parseInt(/;t=([0-9a-f]+)/.exec(at(part))?.[1] ?? "0", 16);
-  const [since, until, cursor] = [momentAt(0.3), momentAt(0.8), at(0.5)];
+  const timestampAt = (part: number): number => Number.parseInt(/;t=([0-9a-f]+)/.exec(at(part))?.[1] ?? "0", 16);
+  const [since, until, cursor] = [timestampAt(0.3), timestampAt(0.8), at(0.5)];
   return [
     { ...everything, order: "desc", limit: 20 },
     { ...everything, limit: 5, priority: 4 },
@@ -71,15 +71,15 @@ function cursorsByJournalctl(path: string, options: readonly string[]): readonly
 
 /** That a reader ends, after work that the size of the file bounds, the fuzzer shows (test/fuzz, journal-file). */
 describe.skipIf(!canMakeJournals())("a damaged journal file", () => {
-  let folder: string;
+  let directory: string;
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), "steward-damage-"));
+    directory = mkdtempSync(join(tmpdir(), "steward-damage-"));
   });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   it.each(victims)("loses no entry that journalctl reads, and none of the file beside it: %s", (name, write) => {
     const nth = victims.findIndex(([each]) => each === name);
-    const path = join(folder, String(nth));
+    const path = join(directory, String(nth));
     const [victim, beside] = [join(path, "victim.journal"), join(path, "intact.journal")];
     mkdirSync(path);
     write(victim);

@@ -17,9 +17,9 @@ import {
   type Corpus,
   copiesCorpora,
   corpora,
-  createFolder,
+  createDirectory,
   fileKinds,
-  type JournalFolder,
+  type JournalDirectory,
   writeCorpus,
 } from "../journals/corpora.ts";
 import { expectCounts } from "../journals/counts.ts";
@@ -33,7 +33,7 @@ import {
   askForPage,
   canAskJournalctl,
   dumpJournal,
-  isOfOneMoment,
+  isSameTime,
   type KnownEntry,
   matchingEntries,
   pageOf,
@@ -81,7 +81,7 @@ function isWithin(all: readonly KnownEntry[], { since, until, cursor, order }: L
   const at = all.findIndex(({ entry }) => entry.cursor === given);
   const realtime = all[at]?.realtime ?? -1;
   if (realtime < since || realtime > until) return false;
-  if (cursor === undefined || !isOfOneMoment(cursor, given)) return true;
+  if (cursor === undefined || !isSameTime(cursor, given)) return true;
   const from = all.findIndex(({ entry }) => entry.cursor === cursor);
   return from === -1 || (order === "asc" ? at > from : at < from);
 }
@@ -91,11 +91,11 @@ function otherCursors(corpus: Corpus): readonly string[] {
   if (!corpus.soundClocks) return [];
   const other = corpora[corpora.indexOf(corpus) === 1 ? 2 : 1];
   if (other === undefined) return [];
-  const folder = writeCorpus(other, usual, 99);
+  const directory = writeCorpus(other, usual, 99);
   try {
-    return cursorsOf(dumpJournal(["-D", folder.path])).filter((_, position) => position % 40 === 0);
+    return cursorsOf(dumpJournal(["-D", directory.path])).filter((_, position) => position % 40 === 0);
   } finally {
-    folder.remove();
+    directory.remove();
   }
 }
 
@@ -161,11 +161,11 @@ describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s
   /** Whether journalctl has the entries in our order: of one microsecond in several files it has them in no total one. */
   let isSameOrder: boolean;
   const journalctl = (...options: readonly string[]): Buffer =>
-    withoutNote(runJournalctl(["-D", journal.folder.path, ...options]).stdout);
+    withoutNote(runJournalctl(["-D", journal.directory.path, ...options]).stdout);
 
   beforeAll(() => {
     journal = known(writeCorpus(corpus, kind));
-    reader = openJournal(journal.folder.path);
+    reader = openJournal(journal.directory.path);
     queries = queriesOn(journal.all, otherCursors(corpus));
     const order = splitExport(journalctl("-o", "export")).map(cursorOf);
     isSameOrder = journal.all.every(({ entry }, at) => entry.cursor === order[at]);
@@ -173,7 +173,7 @@ describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s
 
   afterAll(() => {
     reader?.dispose();
-    journal?.folder.remove();
+    journal?.directory.remove();
   });
 
   it("all entries are listed, each is found by its unit, and no intact file is reported", async () => {
@@ -185,7 +185,7 @@ describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s
       const found = new Set(logs.map(({ cursor }) => cursor));
       expect([unit, entries.filter(({ cursor }) => !found.has(cursor))]).toEqual([unit, []]);
     }
-    const odd = readdirSync(journal.folder.path).filter((name) => oddName.test(name));
+    const odd = readdirSync(journal.directory.path).filter((name) => oddName.test(name));
     expect(answer.unread?.map(({ file }) => basename(file)).sort() ?? []).toEqual(odd.toSorted());
     expect(new Set(reader.unreadable.map((path) => basename(path)))).toEqual(new Set(odd));
   });
@@ -365,10 +365,10 @@ describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s
 
 describe.skipIf(!canRun).each(byName(byBreadth([], copiesCorpora)))("the journal with copies: %s", (_, corpus) => {
   it("every entry is listed, counted and paged once", async () => {
-    const folder = writeCorpus(corpus, regular, seed);
-    const reader = openJournal(folder.path);
+    const directory = writeCorpus(corpus, regular, seed);
+    const reader = openJournal(directory.path);
     try {
-      const all = knownOfCopies(folder.path);
+      const all = knownOfCopies(directory.path);
       const questions = fc.tuple(queriesOn(all, []), fc.integer({ min: 1, max: 60 }));
       const property = fc.asyncProperty(questions, async ([asked, limit]) => {
         const query: LogQuery = { ...asked, cursor: undefined, order: "desc", limit: everything.limit };
@@ -388,40 +388,42 @@ describe.skipIf(!canRun).each(byName(byBreadth([], copiesCorpora)))("the journal
       expect(reader.unreadable).toEqual([]);
     } finally {
       reader.dispose();
-      folder.remove();
+      directory.remove();
     }
   });
 });
 
 describe.skipIf(!canRun)("the journal's cursors, directories and file formats", () => {
-  const open: { readonly folder: JournalFolder; readonly engine: Engine }[] = [];
-  const write = (name: string): JournalFolder => writeCorpus(corpusNamed(name), usual);
-  const use = (folder: JournalFolder, machineId?: string): Engine => {
-    const engine = createEngine({ roots: [{ path: folder.path, ...(machineId === undefined ? {} : { machineId }) }] });
-    open.push({ folder, engine });
+  const open: { readonly directory: JournalDirectory; readonly engine: Engine }[] = [];
+  const write = (name: string): JournalDirectory => writeCorpus(corpusNamed(name), usual);
+  const use = (directory: JournalDirectory, machineId?: string): Engine => {
+    const engine = createEngine({
+      roots: [{ path: directory.path, ...(machineId === undefined ? {} : { machineId }) }],
+    });
+    open.push({ directory, engine });
     return engine;
   };
   const setFlag = (path: string, flag: number): void =>
     writeHeaderField(path, "incompatibleFlags", readHeaderField(path, "incompatibleFlags") | BigInt(flag));
 
   afterAll(() => {
-    for (const { folder, engine } of open) {
+    for (const { directory, engine } of open) {
       engine.dispose();
-      folder.remove();
+      directory.remove();
     }
   });
 
   it("a cursor whose archived file was vacuumed continues where its entry was", () => {
     for (const position of byBreadth([1], [0, 1, 2])) {
-      const folder = write("one boot in files that were rotated");
-      const before = cursorsOf(dumpJournal(["-D", folder.path]));
-      const archived = readdirSync(folder.path).filter((name) => name.includes("@"));
-      rmSync(join(folder.path, archived.sort()[position] ?? ""));
-      const journal = known(folder);
+      const directory = write("one boot in files that were rotated");
+      const before = cursorsOf(dumpJournal(["-D", directory.path]));
+      const archived = readdirSync(directory.path).filter((name) => name.includes("@"));
+      rmSync(join(directory.path, archived.sort()[position] ?? ""));
+      const journal = known(directory);
       const present = new Set(cursorsOf(journal.all));
       const gone = before.filter((cursor) => !present.has(cursor));
       expect(gone.length).toBeGreaterThan(0);
-      const engine = use(folder);
+      const engine = use(directory);
       // For each journalctl says where it was, a process each time.
       for (const cursor of gone.filter((_, at) => at % byBreadth(8, 1) === 0)) {
         for (const order of ["asc", "desc"] as const) {
@@ -459,21 +461,21 @@ describe.skipIf(!canRun)("the journal's cursors, directories and file formats", 
 
   it("directories of other machines are left out on request", () => {
     const [machine = "", other = ""] = machines;
-    const folder = write("two machines below one directory");
-    const [moved, back] = [join(folder.path, other), join(folder.path, "set-aside")];
+    const directory = write("two machines below one directory");
+    const [moved, back] = [join(directory.path, other), join(directory.path, "set-aside")];
     renameSync(moved, back);
-    const all = dumpJournal(["-D", folder.path]);
+    const all = dumpJournal(["-D", directory.path]);
     renameSync(back, moved);
-    const answer = answerOf(use(folder, machine), everything);
+    const answer = answerOf(use(directory, machine), everything);
     expect(firstDifference(answer, pageOf(all, everything, undefined))).toBeUndefined();
   });
 
   it("a file is read that names another compression than its payloads have", () => {
     for (const flag of [incompatible.xz, incompatible.lz4]) {
-      const folder = write("every kind of entry in one file");
-      const expected = pageOf(dumpJournal(["-D", folder.path]), everything, undefined);
-      setFlag(join(folder.path, "system.journal"), flag);
-      expect([flag, firstDifference(answerOf(use(folder), everything), expected)]).toEqual([flag, undefined]);
+      const directory = write("every kind of entry in one file");
+      const expected = pageOf(dumpJournal(["-D", directory.path]), everything, undefined);
+      setFlag(join(directory.path, "system.journal"), flag);
+      expect([flag, firstDifference(answerOf(use(directory), everything), expected)]).toEqual([flag, undefined]);
     }
   });
 });
@@ -487,19 +489,19 @@ describe.skipIf(!canRun)("searches of messages against journalctl -g", () => {
     ..."fooKbar bar e[31m \u001b[31m AB o{101} eRROR abC aBC ABC Z\nZ x-y.z@ +@ x{,y{ aRb a\r\n\nb \r\n".split(" "),
     ...["a b", "a\tb", "a\nb", "ab\nx", "a\r\nb", "\n\n", "\r", "\n", " ", "an ERROR", " error", "x2", "11", "A"],
   ];
-  let folder: ReturnType<typeof createFolder>;
+  let directory: ReturnType<typeof createDirectory>;
 
   beforeAll(() => {
-    folder = createFolder(usual);
+    directory = createDirectory(usual);
     const entries = messages.map((message, at) => ({
       bootId: boots[0] ?? "",
       realtime: start + at,
       monotonic: 1 + at,
       fields: [["MESSAGE", message] as const],
     }));
-    folder.writer.append("system.journal", entries);
+    directory.writer.append("system.journal", entries);
   });
-  afterAll(() => folder?.remove());
+  afterAll(() => directory?.remove());
 
   /** Messages that the expression finds, by position; undefined where it is refused. */
   function found(expression: string): readonly number[] | undefined {
@@ -514,7 +516,7 @@ describe.skipIf(!canRun)("searches of messages against journalctl -g", () => {
 
   /** The same of `journalctl -g`; undefined where it refuses the expression. */
   function foundByJournalctl(expression: string): readonly number[] | undefined {
-    const args = ["-D", folder.path, "-q", "-o", "json", "--output-fields=__CURSOR", `--grep=${expression}`];
+    const args = ["-D", directory.path, "-q", "-o", "json", "--output-fields=__CURSOR", `--grep=${expression}`];
     const { status, stdout, stderr } = runJournalctl(args);
     if (status !== 0 && stderr !== "") return undefined;
     return linesOf(stdout).map(

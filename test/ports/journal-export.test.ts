@@ -2,7 +2,7 @@ import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { JournalUnavailable } from "#domain/ports/journal.ts";
-import { createFolder, fileKinds } from "../journals/corpora.ts";
+import { createDirectory, fileKinds } from "../journals/corpora.ts";
 import { boots, everyday, start } from "../journals/entries.ts";
 import { canonicalLine, exported, exportOf, partsOf, splitExport } from "../journals/exported.ts";
 import { everything } from "../journals/known.ts";
@@ -20,21 +20,21 @@ const cursorOf = (entry: Buffer): string => /^__CURSOR=(.*)\n/.exec(entry.toStri
 
 describe.skipIf(!canMakeJournals())("an export of the journal in parts", () => {
   const count = 8_000;
-  let folder: ReturnType<typeof createFolder>;
+  let directory: ReturnType<typeof createDirectory>;
   let reader: Reader;
   const [bootId = "", laterBoot = ""] = boots;
   beforeAll(() => {
     const [kind] = fileKinds;
-    folder = createFolder(kind);
+    directory = createDirectory(kind);
     const entries = everyday(createRandom(1), { bootId, realtime: start, monotonic: 1 }, count);
-    folder.writer.append("system.journal", entries.slice(0, 2_500));
-    folder.writer.rotate("system.journal", entries.slice(2_500, 5_000));
-    folder.writer.rotate("system.journal", entries.slice(5_000));
-    reader = openJournal(folder.path);
+    directory.writer.append("system.journal", entries.slice(0, 2_500));
+    directory.writer.rotate("system.journal", entries.slice(2_500, 5_000));
+    directory.writer.rotate("system.journal", entries.slice(5_000));
+    reader = openJournal(directory.path);
   });
   afterAll(() => {
     reader?.dispose();
-    folder?.remove();
+    directory?.remove();
   });
 
   it.each([
@@ -45,7 +45,7 @@ describe.skipIf(!canMakeJournals())("an export of the journal in parts", () => {
     const parts = await collect(partsOf(reader, exportOf(format)));
     for (const { bytes } of parts) expect(bytes.length).toBeLessThan(1024 * 1024 + 64 * 1024);
     if (format !== "text") expect(parts.length).toBeGreaterThan(2);
-    const theirs = runJournalctl(["-D", folder.path, "-o", output]).stdout;
+    const theirs = runJournalctl(["-D", directory.path, "-o", output]).stdout;
     const ours = Buffer.concat(parts.map(({ bytes }) => bytes));
     if (format === "json") expect(lines(ours).map(canonicalLine)).toEqual(lines(theirs).map(canonicalLine));
     else expect(ours.equals(theirs)).toBe(true);
@@ -59,22 +59,22 @@ describe.skipIf(!canMakeJournals())("an export of the journal in parts", () => {
     expect(found).toEqual(logs.map(({ cursor }) => cursor));
   });
 
-  it("stays with the boot that an offset meant at its beginning", async () => {
+  it("stays with the boot that an offset meant at its start", async () => {
     const query = exportOf("journal", { boot: "0" });
     const first = await reader.journal.export(query, never);
     const later = everyday(createRandom(2), { bootId: laterBoot, realtime: start + 9e12, monotonic: 1 }, 5);
-    folder.writer.append("later.journal", later);
+    directory.writer.append("later.journal", later);
     const rest = await collect(partsOf(reader, { ...query, position: first.next }));
-    rmSync(join(folder.path, "later.journal"));
+    rmSync(join(directory.path, "later.journal"));
     expect(splitExport(Buffer.concat([first, ...rest].map(({ bytes }) => bytes)))).toHaveLength(count);
   });
 
   it("is refused once a file is gone that had more, and not for one that had been read", async () => {
-    const archived = readdirSync(folder.path).filter((name) => name.includes("@"));
+    const archived = readdirSync(directory.path).filter((name) => name.includes("@"));
     const { next } = await reader.journal.export(exportOf("journal"), never);
     if (next === undefined) throw new Error("it has one part only");
     const later = (await collect(partsOf(reader, exportOf("journal")))).at(-2)?.next;
-    for (const name of archived) rmSync(join(folder.path, name));
+    for (const name of archived) rmSync(join(directory.path, name));
     const from = (position: typeof next | undefined) => reader.journal.export(exportOf("journal", { position }), never);
     await expect(from(next)).rejects.toThrow(JournalUnavailable);
     expect((await from(later)).bytes.length).toBeGreaterThan(0);

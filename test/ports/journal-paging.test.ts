@@ -25,7 +25,7 @@ interface File {
   readonly entries: readonly NewEntry[];
 }
 
-interface Folder {
+interface Directory {
   readonly files: readonly File[];
   /** All messages of the directory; each is there once, however many files hold it. */
   readonly messages: readonly string[];
@@ -38,7 +38,7 @@ const entryOf = (boot: number, message: string, realtime: number, monotonic: num
   fields: [["MESSAGE", message]],
 });
 
-/** What one boot of one host writes: many entries of one moment, and moments that other hosts have too. */
+/** What one boot of one host writes: many entries of one time, and times that other hosts have too. */
 const stream = (host: number, unitMicros: number, sizes: fc.ArrayConstraints = {}): fc.Arbitrary<readonly NewEntry[]> =>
   fc.array(fc.integer({ min: 0, max: 2 }), { minLength: 1, maxLength: 40, ...sizes }).map((steps) => {
     let at = 0;
@@ -52,12 +52,12 @@ const inMemory = `${"a".repeat(32)}/system.journal`;
 const namesOf = (files: readonly Omit<File, "name">[]): readonly File[] =>
   files.map((file, position) => ({ ...file, name: position === 0 ? "system.journal" : `user-${position}.journal` }));
 
-const whole = (files: readonly Omit<File, "name">[]): Folder => ({
+const whole = (files: readonly Omit<File, "name">[]): Directory => ({
   files: namesOf(files.filter(({ entries }) => entries.length > 0)),
   messages: [...new Set(files.flatMap(({ entries }) => entries.map(({ fields }) => String(fields[0]?.[1]))))],
 });
 
-const hosts = (count: number, unitMicros: number): fc.Arbitrary<Folder> =>
+const hosts = (count: number, unitMicros: number): fc.Arbitrary<Directory> =>
   fc
     .tuple(...Array.from({ length: count }, (_, host) => stream(host + 1, unitMicros)))
     .map((streams) => whole(streams.map((entries, sequence) => ({ sequence, firstSeqnum: 1, entries }))));
@@ -96,8 +96,8 @@ const asItIs = (entry: NewEntry): NewEntry => entry;
 const rehashed = (entry: NewEntry, at: number): NewEntry =>
   at % 3 === 0 ? { ...entry, fields: [...entry.fields, ["ADDED", "while it was copied"]] } : entry;
 
-/** As journald from systemd 254 on moves entries from memory to the disk: same sequence, new numbers; and it goes on there. */
-const renumbered = (isHashKept: boolean): fc.Arbitrary<Folder> =>
+/** As journald from systemd 254 on moves entries from memory to the disk: same sequence, new numbers; and it continues there. */
+const renumbered = (isHashKept: boolean): fc.Arbitrary<Directory> =>
   fc.tuple(stream(1, 1), fc.nat(40), fc.nat(40), stream(2, 1)).map(([entries, original, copied, other]) => {
     const length = Math.min(original, entries.length);
     const files = [
@@ -144,7 +144,7 @@ const jumping = fc
     return whole([...files, { sequence: 0, firstSeqnum: 1, entries: other }]);
   });
 
-const folders: Readonly<Record<string, fc.Arbitrary<Folder>>> = {
+const directories: Readonly<Record<string, fc.Arbitrary<Directory>>> = {
   "two hosts with entries of the same microseconds": hosts(2, 1),
   "three hosts that write whole seconds": hosts(3, 1_000_000),
   "one boot in four files": spread,
@@ -154,7 +154,7 @@ const folders: Readonly<Record<string, fc.Arbitrary<Folder>>> = {
   "clocks that are set back": jumping,
 };
 
-const written = <T>({ files }: Folder, use: (path: string) => T): T => {
+const written = <T>({ files }: Directory, use: (path: string) => T): T => {
   const path = mkdtempSync(join(tmpdir(), "steward-paging-"));
   try {
     for (const [position, { name, sequence, firstSeqnum, entries }] of files.entries()) {
@@ -169,8 +169,8 @@ const written = <T>({ files }: Folder, use: (path: string) => T): T => {
   }
 };
 
-const withEngine = <T>(folder: Folder, use: (engine: Engine) => T): T =>
-  written(folder, (path) => {
+const withEngine = <T>(directory: Directory, use: (engine: Engine) => T): T =>
+  written(directory, (path) => {
     const engine = createEngine({ roots: [{ path }] });
     try {
       return use(engine);
@@ -193,12 +193,12 @@ function paged(engine: Engine, order: "asc" | "desc", limit: number, most: numbe
   return found;
 }
 
-describe.each(Object.entries(folders))("the journal of %s", (_, folder) => {
+describe.each(Object.entries(directories))("the journal of %s", (_, directory) => {
   const limits = fc.integer({ min: 1, max: 9 });
 
   it("is paged through with each entry once, in both directions", () => {
     fc.assert(
-      fc.property(folder, limits, (made, limit) =>
+      fc.property(directory, limits, (made, limit) =>
         withEngine(made, (engine) => {
           const all = answerOf(engine, everything).logs;
           expect(messagesOf(all).toSorted()).toEqual(made.messages.toSorted());
@@ -215,7 +215,7 @@ describe.each(Object.entries(folders))("the journal of %s", (_, folder) => {
 
   it("gives a stream that begins after an entry all later ones, once", () => {
     fc.assert(
-      fc.property(folder, fc.nat(200), (made, position) =>
+      fc.property(directory, fc.nat(200), (made, position) =>
         written(made, (path) => {
           const engine = createEngine({ roots: [{ path }] });
           const registry = createRegistry([{ path }], () => undefined);

@@ -10,7 +10,7 @@ import { createFinder } from "#adapters/journald/word-finder.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
 import type { Field } from "../journals/export-format.ts";
 import { answerOf, everything } from "../journals/known.ts";
-import { createLiveFolder, entriesOfNow, type LiveFolder } from "../journals/live-folder.ts";
+import { createLiveDirectory, entriesOfNow, type LiveDirectory } from "../journals/live-directory.ts";
 import { canMakeJournals } from "../journals/programs.ts";
 import { never, openJournal, type Reader } from "../journals/reader.ts";
 import { unpredictableText } from "../journals/unpredictable-text.ts";
@@ -66,17 +66,17 @@ const patterns = [
 ];
 
 describe.skipIf(!canMakeJournals())("a search of the journal's messages", () => {
-  let folder: LiveFolder;
+  let directory: LiveDirectory;
   let engine: Engine;
 
   beforeAll(() => {
-    folder = createLiveFolder();
-    folder.append("system.journal", entriesOfNow(entries));
-    engine = createEngine({ roots: [{ path: folder.path }] });
+    directory = createLiveDirectory();
+    directory.append("system.journal", entriesOfNow(entries));
+    engine = createEngine({ roots: [{ path: directory.path }] });
   });
   afterAll(() => {
     engine?.dispose();
-    folder?.remove();
+    directory?.remove();
   });
 
   it.each(patterns)("finds the entries whose message matches, in one pass as each for itself: %s", (grep) => {
@@ -89,7 +89,7 @@ describe.skipIf(!canMakeJournals())("a search of the journal's messages", () => 
     const cursors = found.logs.map(({ cursor }) => cursor);
     expect(found.total).toBe(cursors.length);
     expect(cursors.filter((cursor) => !without.has(cursor))).toEqual(matching.filter((cursor) => !without.has(cursor)));
-    const file = openJournalFile(join(folder.path, "system.journal"), createBlockPool(16));
+    const file = openJournalFile(join(directory.path, "system.journal"), createBlockPool(16));
     const search = { matches: test, onDamage: (error: Error) => expect.fail(error.message) };
     const one = searchMessages(file, { ...createFinder(words), ...search });
     expect(one).toEqual(searchMessages(file, { finder: undefined, isDecided: false, ...search }));
@@ -97,7 +97,7 @@ describe.skipIf(!canMakeJournals())("a search of the journal's messages", () => 
   });
 
   it.each(["asc", "desc"] as const)("continues behind entries that cannot be read, %s", (order) => {
-    const damaged = createLiveFolder();
+    const damaged = createLiveDirectory();
     const own = createEngine({ roots: [{ path: damaged.path }] });
     try {
       damaged.append("system.journal", entriesOfNow(entries));
@@ -128,21 +128,21 @@ describe.skipIf(!canMakeJournals())("a search of the journal's messages", () => 
 describe.skipIf(!canMakeJournals())("a search of the journal by its port", () => {
   /** Has to be followed a thousand ways at once through a text where no place is like another. */
   const slow = "[ab]*a[ab]{1000}c";
-  let folder: LiveFolder;
+  let directory: LiveDirectory;
   let reader: Reader;
   const totalOf = async (query: Partial<LogQuery>, signal = never): Promise<number> =>
     (await reader.ask({ ...everything, limit: 1, ...query }, signal)).total;
 
   beforeAll(() => {
-    folder = createLiveFolder();
+    directory = createLiveDirectory();
     const messages = [unpredictableText(4_000_000), "first", `${"a".repeat(60)}!`, "last"];
-    folder.append("system.journal", entriesOfNow(messages.map((message) => [["MESSAGE", message]])));
+    directory.append("system.journal", entriesOfNow(messages.map((message) => [["MESSAGE", message]])));
   });
-  afterAll(() => folder.remove());
+  afterAll(() => directory.remove());
   beforeEach(() => {
     // The limits of the threads' jobs alone: the threads themselves run on.
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    reader = openJournal(folder.path);
+    reader = openJournal(directory.path);
   });
   afterEach(() => {
     reader.dispose();
@@ -188,7 +188,7 @@ describe.skipIf(!canMakeJournals())("a search of the journal by its port", () =>
 
 describe.skipIf(!canMakeJournals())("a filter by unit beside twenty thousand names that a program made up", () => {
   it("reads no more of the file for names that match than for others", () => {
-    const folder = createLiveFolder();
+    const directory = createLiveDirectory();
     const forged = Array.from({ length: 20_000 }, (_, at): readonly Field[] => [
       ["MESSAGE", "x"],
       ["UNIT", `app-forged-${at}.service`],
@@ -207,19 +207,19 @@ describe.skipIf(!canMakeJournals())("a filter by unit beside twenty thousand nam
         ["UNIT", "app-1.service"],
       ],
     ];
-    folder.append("system.journal", entriesOfNow([...honest, ...forged]));
+    directory.append("system.journal", entriesOfNow([...honest, ...forged]));
     const readsOf = (unit: string): readonly [total: number, reads: number] => {
       let reads = 0;
       const beforeRead = (): void => {
         reads += 1;
       };
-      const own = createEngine({ roots: [{ path: folder.path }], beforeRead });
+      const own = createEngine({ roots: [{ path: directory.path }], beforeRead });
       const { total } = answerOf(own, { ...everything, units: [unit] });
       own.dispose();
       return [total, reads];
     };
     const [nothing, matching] = [readsOf("nope-*"), readsOf("app-*")];
-    folder.remove();
+    directory.remove();
     expect([nothing[0], matching]).toEqual([0, [2, nothing[1]]]);
   });
 });

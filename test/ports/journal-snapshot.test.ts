@@ -14,7 +14,7 @@ import { fileKinds } from "../journals/corpora.ts";
 import { boots, everyday, start } from "../journals/entries.ts";
 import type { NewEntry } from "../journals/export-format.ts";
 import { answerOf, everything } from "../journals/known.ts";
-import { createLiveFolder, entriesOfNow, type LiveFolder } from "../journals/live-folder.ts";
+import { createLiveDirectory, entriesOfNow, type LiveDirectory } from "../journals/live-directory.ts";
 import { anatomyOf } from "../journals/mutations.ts";
 import { canMakeJournals } from "../journals/programs.ts";
 import { smallJournal } from "../journals/small-journal.ts";
@@ -34,23 +34,24 @@ vi.mock("node:fs", async (importActual) => {
 });
 
 describe.skipIf(!canMakeJournals())("journal entries that are written between the reads of two files", () => {
-  let folder: LiveFolder;
+  let directory: LiveDirectory;
   let engine: Engine;
   const files = ["system.journal", "user-1000.journal"];
-  const append = (file: string, message: string): void => folder.append(file, entriesOfNow([[["MESSAGE", message]]]));
+  const append = (file: string, message: string): void =>
+    directory.append(file, entriesOfNow([[["MESSAGE", message]]]));
 
   beforeEach(() => {
-    folder = createLiveFolder();
+    directory = createLiveDirectory();
     for (const file of files) append(file, `before in ${file}`);
-    engine = createEngine({ roots: [{ path: folder.path }] });
+    engine = createEngine({ roots: [{ path: directory.path }] });
   });
   afterEach(() => {
     onHeader = undefined;
     engine.dispose();
-    folder.remove();
+    directory.remove();
   });
 
-  /** Writes an entry to the file that was just looked at, and then one to the other. */
+  /** Writes an entry to the file that was just inspected, and then one to the other. */
   const writeAtNextLook = (): void => {
     onHeader = (file) => {
       onHeader = undefined;
@@ -73,10 +74,10 @@ describe.skipIf(!canMakeJournals())("journal entries that are written between th
   });
 
   it("reach a follower in their order", () => {
-    const registry = createRegistry([{ path: folder.path }], () => undefined);
+    const registry = createRegistry([{ path: directory.path }], () => undefined);
     const [last] = entriesOfNow([[]]);
-    if (last === undefined) throw new Error("no moment");
-    const follower = createFollower(registry, { moment: last });
+    if (last === undefined) throw new Error("no time");
+    const follower = createFollower(registry, { timestamp: last });
     expect(follower.next()).toEqual([]);
     writeAtNextLook();
     const found: string[] = [];
@@ -91,14 +92,14 @@ describe.skipIf(!canMakeJournals())("journal entries that are written between th
     /** Follows until there is nothing new, and does something after the first time. */
     const follow = (meanwhile: () => void): readonly string[] => {
       const found: string[] = [];
-      const registry = createRegistry([{ path: folder.path }], () => undefined, {
+      const registry = createRegistry([{ path: directory.path }], () => undefined, {
         keepMs: 0,
         onGoing: (sources) => follower.passCopies(sources),
       });
       const [first] = entriesOfNow([[]]);
-      if (first === undefined) throw new Error("no moment");
+      if (first === undefined) throw new Error("no time");
       const follower: Follower = createFollower(registry, {
-        moment: { ...first, realtime: first.realtime - 1e9, monotonic: 0 },
+        timestamp: { ...first, realtime: first.realtime - 1e9, monotonic: 0 },
       });
       // What was there before is not new.
       follower.next();
@@ -116,7 +117,7 @@ describe.skipIf(!canMakeJournals())("journal entries that are written between th
     beforeEach(() => {
       entries = entriesOfNow(texts.map((text) => [["MESSAGE", text] as const]));
     });
-    const remove = (): void => rmSync(join(folder.path, inMemory));
+    const remove = (): void => rmSync(join(directory.path, inMemory));
 
     it("reach a follower once that is in the middle of entries of one microsecond", () => {
       const [first] = entries;
@@ -126,8 +127,8 @@ describe.skipIf(!canMakeJournals())("journal entries that are written between th
         monotonic: first?.monotonic ?? 0,
       }));
       write = () => {
-        folder.append(inMemory, atOnce);
-        folder.append(onDisk, atOnce);
+        directory.append(inMemory, atOnce);
+        directory.append(onDisk, atOnce);
       };
       const found = follow(remove);
       expect(found.length).toBe(texts.length);
@@ -136,11 +137,11 @@ describe.skipIf(!canMakeJournals())("journal entries that are written between th
 
     it("reach a follower once that did not read meanwhile", () => {
       write = () => {
-        folder.append(inMemory, entries);
-        folder.append(onDisk, entries.slice(0, 1));
+        directory.append(inMemory, entries);
+        directory.append(onDisk, entries.slice(0, 1));
       };
       const found = follow(() => {
-        folder.append(onDisk, entries.slice(1));
+        directory.append(onDisk, entries.slice(1));
         remove();
       });
       expect(found).toEqual(texts);
@@ -149,9 +150,9 @@ describe.skipIf(!canMakeJournals())("journal entries that are written between th
 });
 
 describe.skipIf(!canMakeJournals())("a journal file that is written while it is read", () => {
-  let folder: LiveFolder;
+  let directory: LiveDirectory;
   beforeEach(() => {
-    folder = createLiveFolder();
+    directory = createLiveDirectory();
   });
   const of = (unit: string, count: number): readonly NewEntry[] =>
     entriesOfNow(
@@ -163,28 +164,28 @@ describe.skipIf(!canMakeJournals())("a journal file that is written while it is 
   const rare = "_SYSTEMD_UNIT=rare.service";
   let damages: string[];
   let source: Source;
-  /** A file whose end has been read, and not yet its middle, which tells of what is written to the end. */
+  /** A file whose end has been read, and not yet its middle, which reports what is written to the end. */
   const openWithEndRead = (end: readonly NewEntry[]): void => {
-    folder.append("system.journal", [...of("often", 750), ...of("rare.service", 1), ...of("usual", 250), ...end]);
+    directory.append("system.journal", [...of("often", 750), ...of("rare.service", 1), ...of("usual", 250), ...end]);
     damages = [];
-    const told = (_: string, what: string): void => void damages.push(what);
+    const reported = (_: string, what: string): void => void damages.push(what);
     source = openSource(
-      { path: join(folder.path, "system.journal"), namespace: "" },
+      { path: join(directory.path, "system.journal"), namespace: "" },
       createBlockPool(1024),
       createBudget({ maxBytes: 2 ** 20, ownBytes: 0, usage: new Int32Array(1), place: 0 }),
-      told,
+      reported,
     );
     const list = source.all();
     expect(source.head(list.at(list.length - 1))).toBeDefined();
   };
   afterEach(() => {
     source.close();
-    folder.remove();
+    directory.remove();
   });
 
   it("takes no new object for damage", () => {
     openWithEndRead([]);
-    folder.append("system.journal", of("rare.service", 3));
+    directory.append("system.journal", of("rare.service", 3));
     expect(toOffsets(source.entriesWith(rare)).length).toBeGreaterThan(0);
     expect(damages).toEqual([]);
     source.refresh();
@@ -195,7 +196,7 @@ describe.skipIf(!canMakeJournals())("a journal file that is written while it is 
     openWithEndRead(of("rare.service", 1));
     const list = source.all();
     const upToNow = list.at(list.length - 1) + 1;
-    folder.append("system.journal", of("rare.service", 1));
+    directory.append("system.journal", of("rare.service", 1));
     expect(countOf(within(source.entriesWith(rare), 0, upToNow))).toBe(2);
     source.refresh();
     expect(countOf(source.entriesWith(rare))).toBe(3);
@@ -221,10 +222,10 @@ function halfWritten(journal: Buffer, linked: number): Buffer {
 }
 
 it.each(fileKinds)("a journal entry that was read half written is found by all of its fields later: $name", (kind) => {
-  using folder = mkdtempDisposableSync(join(tmpdir(), "steward-half-"));
-  const path = join(folder.path, "system.journal");
+  using directory = mkdtempDisposableSync(join(tmpdir(), "steward-half-"));
+  const path = join(directory.path, "system.journal");
   const journal = smallJournal(halfWrittenEntries, kind);
-  const roots = [{ path: folder.path }];
+  const roots = [{ path: directory.path }];
   const totals = (engine: Engine): readonly number[] => {
     const { unit = "", identifier = "" } = answerOf(engine, everything).logs.at(-1) ?? {};
     const filters = [{ units: [unit] }, { identifier }, { priority: 6 }, { grep: "request|x" }];

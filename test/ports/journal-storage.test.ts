@@ -45,7 +45,7 @@ const expected = { diskBytes: 90_112, memoryBytes: 16_384, files: 7, archivedByt
 const at = (disk: string, memory: string, exec = journalctl()): JournalStorage =>
   createJournalStorage({
     exec,
-    folders: { disk: join(root, disk), memory: join(root, memory), machineId: join(root, "machine-id") },
+    directories: { disk: join(root, disk), memory: join(root, memory), machineId: join(root, "machine-id") },
   });
 const refusing = (): JournalStorage => {
   const fake = createFakeJournalStorage(fakeJournalSize());
@@ -95,7 +95,7 @@ describe("the journal's directory that settings name", () => {
       files: 6,
       archivedBytes: 36_864,
       activeBytes: 0,
-      folder: join(root, "disk"),
+      directory: join(root, "disk"),
     });
     // Zero would stand for no limit.
     await storage.vacuum(0.4, signal);

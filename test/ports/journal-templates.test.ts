@@ -23,7 +23,7 @@ const entryAt = (at: number, fields: readonly Field[], boot = 0): Buffer =>
 const letter = (at: number, place: number): string =>
   String.fromCodePoint(97 + ((Math.imul(at + 1, Math.imul(place + 7, 0x9e37_79b1)) >>> 27) % 26));
 
-/** Entries that would fill the memory of whoever keeps all of what they say. */
+/** Entries that would fill the memory of anyone who keeps all of what they say. */
 const floods: readonly (readonly [name: string, count: number, fieldsOf: (at: number) => readonly Field[]])[] = [
   [
     "very many words",
@@ -56,13 +56,13 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
     ["MESSAGE_ID", messageId],
     ["MESSAGE", message],
   ];
-  let folder: string;
+  let directory: string;
   let journal: string;
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "steward-templates-"));
-    journal = join(folder, "system.journal");
+    directory = mkdtempSync(join(tmpdir(), "steward-templates-"));
+    journal = join(directory, "system.journal");
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
+  afterEach(() => rmSync(directory, { recursive: true }));
   const write = (all: readonly (readonly Field[])[], first = 0, compress = false): void =>
     appendToJournal(
       journal,
@@ -77,7 +77,7 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
   it.each(floods)("are counted within 96 MiB of heap: %s", async (_, count, fieldsOf) => {
     const entries = Array.from({ length: count }, (__, at) => fieldsOf(at));
     write(entries, 0, true);
-    const run: BoundedRun = { folder, queries: [{}] };
+    const run: BoundedRun = { directory, queries: [{}] };
     const program = join(import.meta.dirname, "../journals/bounded-run.ts");
     const argv = ["--max-old-space-size=96", program, JSON.stringify(run)];
     const { stdout } = await promisify(execFile)(process.execPath, argv);
@@ -85,14 +85,14 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
   });
 
   it("show only words that all of their messages have, later and earlier ones too", () => {
-    const engine = createEngine({ roots: [{ path: folder }] });
+    const engine = createEngine({ roots: [{ path: directory }] });
     try {
       write([said("bob", "secret plan begins")]);
       expect(templatesOf(engine).map(({ text }) => text)).toEqual(["secret plan begins"]);
       write([said("alice", "nothing new")], 1);
       expect(templatesOf(engine, ["app@alice.service"])).toMatchObject([{ text: "<*>", count: 1 }]);
       const words = "abcdefghijklmnopqrstuvwxyz".split("").map((each) => each.repeat(3));
-      const other = createEngine({ roots: [{ path: folder }] });
+      const other = createEngine({ roots: [{ path: directory }] });
       write(
         words.map((word) => said("bob", `secret plan has ${word} parts`)),
         2,
@@ -108,8 +108,8 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
   const askFor = (engine: Engine, template: string, units?: readonly string[]): LogList =>
     decoded<LogList>(engine.query({ ...everything, template, units }));
 
-  it("find their entries as more are written, and are not told to who sees other units only", () => {
-    const engine = createEngine({ roots: [{ path: folder }] });
+  it("find their entries as more are written, and are not shown to callers who see other units only", () => {
+    const engine = createEngine({ roots: [{ path: directory }] });
     try {
       write([said("bob", "plan 1"), [["MESSAGE", "port 22 is open"]], [["MESSAGE", "port 23 is open"]]]);
       const [open, plan] = templatesOf(engine).map(({ id }) => id) as [string, string];
@@ -136,7 +136,7 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
       { ...kind, compress: false },
       texts.map((text, at) => entryAt(at, [["MESSAGE", `port is ${text}`]], at < 2 ? 0 : 1)),
     );
-    const engine = createEngine({ roots: [{ path: folder }] });
+    const engine = createEngine({ roots: [{ path: directory }] });
     const compared = (query: Pick<TemplateQuery, "before"> & Partial<TemplateQuery>) => {
       const { total, templates } = engine.ask({
         what: "templates",
@@ -170,7 +170,7 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
 
   it("are those of entries that are followed as they are written", async () => {
     write([[["MESSAGE", "port 22 is open"]], [["MESSAGE", "port 22 is shut"]]]);
-    const reader = openJournal(folder);
+    const reader = openJournal(directory);
     const ended = new AbortController();
     try {
       const query = { ...everything, before: undefined, status: undefined };
@@ -211,7 +211,7 @@ describe.skipIf(!canMakeJournals())("templates of messages that a program makes 
       left -= 1;
       if (left < 0) throw new JournalUnavailable("nobody waits");
     };
-    const engine = createEngine({ roots: [{ path: folder }], beforeRead: giveUp });
+    const engine = createEngine({ roots: [{ path: directory }], beforeRead: giveUp });
     try {
       let given = 0;
       let found: readonly CountedTemplate[] | undefined;
@@ -240,18 +240,18 @@ describe.skipIf(!canMakeJournals())("templates that the host remembers", () => {
     ["PRIORITY", "3"],
     ["MESSAGE", `login of ${user} was refused`],
   ];
-  let folder: string;
+  let directory: string;
   let journal: string;
   let templatesFile: string;
   let faults: string[];
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "steward-remembered-"));
-    journal = join(folder, "journal/system.journal");
-    mkdirSync(join(folder, "journal"));
-    templatesFile = join(folder, "log-templates.json");
+    directory = mkdtempSync(join(tmpdir(), "steward-remembered-"));
+    journal = join(directory, "journal/system.journal");
+    mkdirSync(join(directory, "journal"));
+    templatesFile = join(directory, "log-templates.json");
     faults = [];
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
+  afterEach(() => rmSync(directory, { recursive: true }));
 
   const write = (all: readonly (readonly Field[])[], first = 0): void =>
     appendToJournal(
@@ -261,7 +261,7 @@ describe.skipIf(!canMakeJournals())("templates that the host remembers", () => {
     );
   const opened = () => {
     const engine = createEngine({
-      roots: [{ path: join(folder, "journal") }],
+      roots: [{ path: join(directory, "journal") }],
       templatesFile,
       onDamage: ({ path }) => void faults.push(path),
     });
@@ -311,7 +311,7 @@ describe.skipIf(!canMakeJournals())("templates that the host remembers", () => {
 
   it("are learned by a thread in turns, and are not known before its end", async () => {
     const { journal: read, dispose } = createHostJournal({
-      dir: join(folder, "journal"),
+      dir: join(directory, "journal"),
       templatesFile,
       onUnreadable: ({ path }) => void faults.push(path),
     });
@@ -330,7 +330,7 @@ describe.skipIf(!canMakeJournals())("templates that the host remembers", () => {
     }
   });
 
-  it("are made anew with the same ids where the table is lost or damaged", () => {
+  it("are rebuilt with the same ids where the table is lost or damaged", () => {
     write([...usual, "frank"].map(refused));
     using host = opened();
     host.learn();

@@ -9,7 +9,7 @@ import type { NewEntry } from "../journals/export-format.ts";
 import { exportOf } from "../journals/exported.ts";
 import { readHeaderField, stateArchived, writeHeaderField } from "../journals/file-header.ts";
 import { cursorsOf, everything } from "../journals/known.ts";
-import { createLiveFolder, entriesOfNow, type LiveFolder } from "../journals/live-folder.ts";
+import { createLiveDirectory, entriesOfNow, type LiveDirectory } from "../journals/live-directory.ts";
 import { dumpJournal } from "../journals/oracle.ts";
 import { canMakeJournals } from "../journals/programs.ts";
 import { decoded, never, openJournal, type Reader } from "../journals/reader.ts";
@@ -44,20 +44,20 @@ function setUnknownFlag(path: string): void {
 }
 
 describe.skipIf(!canMakeJournals())("the files of a journal", () => {
-  let folder: LiveFolder;
+  let directory: LiveDirectory;
   let reader: Reader;
   beforeEach(() => {
-    folder = createLiveFolder();
-    reader = openJournal(folder.path);
+    directory = createLiveDirectory();
+    reader = openJournal(directory.path);
   });
   afterEach(() => {
     reader.dispose();
-    folder.remove();
+    directory.remove();
   });
-  const at = (name: string): string => join(folder.path, name);
+  const at = (name: string): string => join(directory.path, name);
   /** Messages by hour, one each. */
   const write = (file: string, ...messages: readonly string[]): void =>
-    folder.append(
+    directory.append(
       file,
       messages.map((message, index) => said(message, start + index * hour)),
     );
@@ -65,7 +65,7 @@ describe.skipIf(!canMakeJournals())("the files of a journal", () => {
 
   it("are those of the namespaces that are asked for", async () => {
     const message = (file: string, text: string, boot = bootId) =>
-      folder.append(file, [{ ...said(text, start), bootId: boot }]);
+      directory.append(file, [{ ...said(text, start), bootId: boot }]);
     message("system.journal", "loose");
     message(`${machine}/system.journal`, "own");
     message(`${machine}.tenant/system.journal`, "tenant", laterBoot);
@@ -139,7 +139,7 @@ describe.skipIf(!canMakeJournals())("the files of a journal", () => {
 
   it("are named once damage has been met, in answers about their time, by the name that they have then", async () => {
     write("old.journal", "one", "two", "three");
-    folder.append("new.journal", [said("later", start + 100 * hour)]);
+    directory.append("new.journal", [said("later", start + 100 * hour)]);
     for (const name of ["old", "new"]) writeHeaderField(at(`${name}.journal`), "state", BigInt(stateArchived));
     damage(at("old.journal"), "two");
     const late = { ...query, since: start + 50 * hour };
@@ -176,28 +176,28 @@ describe.skipIf(!canMakeJournals())("the files of a journal", () => {
     expect(unread.map(({ file }) => basename(file))).not.toContain("system.journal");
   });
 
-  it("are named to followers, as soon as they cannot be read any more", async () => {
+  it("are named to followers, as soon as they can no longer be read", async () => {
     const lines = (from: number, count: number) =>
       entriesOfNow(Array.from({ length: count }, (_, index) => [["MESSAGE", `line ${from + index}`] as const]));
-    folder.append("system.journal", lines(0, 3));
-    folder.append("text.journal", lines(0, 1));
+    directory.append("system.journal", lines(0, 3));
+    directory.append("text.journal", lines(0, 1));
     writeFileSync(at("text.journal"), "not a journal\n".repeat(100));
-    const told: (readonly string[])[] = [];
+    const reported: (readonly string[])[] = [];
     const ended = new AbortController();
     const seen: string[] = [];
-    const onUnread = (files: readonly UnreadFile[]): void => void told.push(files.map(({ name }) => name).sort());
+    const onUnread = (files: readonly UnreadFile[]): void => void reported.push(files.map(({ name }) => name).sort());
     const cursor = cursorsOf(dumpJournal(["--file", at("system.journal")]))[0];
     const done = (async () => {
       for await (const batch of reader.journal.follow({ cursor, onUnread }, ended.signal))
         seen.push(...batch.map(({ entry }) => entry.message));
     })();
     await expect.poll(() => seen).toEqual(["line 1", "line 2"]);
-    expect(told).toEqual([["text.journal"]]);
-    folder.append("other.journal", lines(3, 1));
+    expect(reported).toEqual([["text.journal"]]);
+    directory.append("other.journal", lines(3, 1));
     setUnknownFlag(at("other.journal"));
-    folder.append("system.journal", lines(4, 1));
-    await expect.poll(() => told.length).toBeGreaterThan(1);
-    expect(told.at(-1)).toEqual(["other.journal", "text.journal"]);
+    directory.append("system.journal", lines(4, 1));
+    await expect.poll(() => reported.length).toBeGreaterThan(1);
+    expect(reported.at(-1)).toEqual(["other.journal", "text.journal"]);
     await expect.poll(() => seen.at(-1)).toBe("line 4");
     ended.abort();
     await done;
@@ -206,7 +206,10 @@ describe.skipIf(!canMakeJournals())("the files of a journal", () => {
   it("are named where a search of their messages meets damage", async () => {
     const random = createRandom(1);
     for (let file = 0; file < 3; file += 1)
-      folder.append(`${file}.journal`, everyday(random, { bootId, realtime: start + file * hour, monotonic: 1 }, 50));
+      directory.append(
+        `${file}.journal`,
+        everyday(random, { bootId, realtime: start + file * hour, monotonic: 1 }, 50),
+      );
     damage(at("1.journal"), String(dumpJournal(["--file", at("1.journal")])[20]?.entry.message));
     const { unread } = await reader.ask({ ...query, grep: "[a-z]" });
     expect(unread).toMatchObject([{ file: at("1.journal") }]);

@@ -2,7 +2,7 @@ import { describe } from "vitest";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
 import type { Field } from "../journals/export-format.ts";
-import { createLiveFolder, entriesOfNow } from "../journals/live-folder.ts";
+import { createLiveDirectory, entriesOfNow } from "../journals/live-directory.ts";
 import { canMakeJournals } from "../journals/programs.ts";
 import { journalSuite, type SuiteEntry, usual } from "./journal.suite.ts";
 
@@ -36,7 +36,7 @@ function fieldsOf(entry: Omit<SuiteEntry, "time">): readonly Field[] {
 
 describe.skipIf(!canMakeJournals())("the journal port on files", () => {
   journalSuite((entries) => {
-    const folder = createLiveFolder();
+    const directory = createLiveDirectory();
     const [first] = entries;
     if (first !== undefined) {
       const timed = entries.map(({ time, ...entry }) => ({
@@ -45,18 +45,18 @@ describe.skipIf(!canMakeJournals())("the journal port on files", () => {
         bootId: usual.bootId,
         fields: fieldsOf(entry),
       }));
-      folder.append("system.journal", timed);
+      directory.append("system.journal", timed);
     }
-    const { journal, dispose } = createHostJournal({ dir: folder.path, onUnreadable: () => undefined });
+    const { journal, dispose } = createHostJournal({ dir: directory.path, onUnreadable: () => undefined });
     return {
       journal,
       async write(messages) {
         await Promise.resolve();
-        folder.append("system.journal", entriesOfNow(messages.map((message) => fieldsOf({ message }))));
+        directory.append("system.journal", entriesOfNow(messages.map((message) => fieldsOf({ message }))));
       },
       dispose() {
         dispose();
-        folder.remove();
+        directory.remove();
       },
     };
   });

@@ -83,7 +83,7 @@ describe("the key store", () => {
     expect(open).toThrow(/its format 3 is of another version of Steward/);
     writeFile("PRAGMA user_version = 0");
     open();
-    expect(() => openKeyStore({ stateDir: at() })).toThrow(/another Steward runs with this state folder/);
+    expect(() => openKeyStore({ stateDir: at() })).toThrow(/another Steward runs with this state directory/);
     expect(() => openKeyStore({ stateDir: at("nowhere") })).toThrow(/cannot open the key store .*nowhere/);
   });
 

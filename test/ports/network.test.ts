@@ -144,7 +144,7 @@ describe("listening sockets", () => {
     ["one that it started", "42", "1", "web.service", true],
     ["one that another one of the unit started", "43", "42", "web.service", false],
     ["one in no unit", "44", "1", null, true],
-  ])("have owners that are told apart by their parents: %s", async (_, pid, parent, unit, isMain) => {
+  ])("have owners that are distinguished by their parents: %s", async (_, pid, parent, unit, isMain) => {
     writeProcess(at(), pid, parent, unit === null ? "/" : `/system.slice/${unit}`, 7);
     expect((await createListeningSockets(at()).owners([7])).get(7)).toEqual({ program: "a web", unit, isMain });
   });
@@ -205,7 +205,7 @@ describe("name servers", () => {
     ["fails", 2, ".", { isAnswered: false, code: "ESERVFAIL" }],
     ["knows no such name", 3, "host.test", { isAnswered: false, code: "ENOTFOUND" }],
     ["refuses", 5, "host.test", { isAnswered: false, code: "EREFUSED" }],
-  ])("one that %s is told apart from others", async (_, rcode, name, expected) => {
+  ])("one that %s is distinguished from others", async (_, rcode, name, expected) => {
     const servers = await startServer(rcode);
     expect(await servers.list()).toEqual(["127.0.0.1"]);
     expect(await servers.ask("127.0.0.1", name, signal)).toMatchObject(expected);
@@ -248,7 +248,7 @@ describe("the SSH server", () => {
       { is: "unknown", reason: expect.stringContaining("has not been started") },
     ],
     ["nothing where it is not installed", printing(text), { path: "/nonexistent/sshd" }, undefined],
-  ])("tells %s", async (_, exec, given, expected) => {
+  ])("reports %s", async (_, exec, given, expected) => {
     const server = createSshServer({ exec, path: process.execPath, settings: [], isRoot: true, ...given });
     expect(await server.config(signal)).toEqual(expected);
   });

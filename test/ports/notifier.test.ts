@@ -576,14 +576,14 @@ describe("notifications", () => {
       (_, response) => void response.writeHead(204).end(),
       async ({ url, requests }) => {
         writeFileSync(join(stateDir, "url"), `${url}/told`, { mode: 0o600 });
-        const told = () => requests.map(({ body }) => (body as { readonly kind: string }).kind).toSorted();
+        const notified = () => requests.map(({ body }) => (body as { readonly kind: string }).kind).toSorted();
         const kinds = [...notificationKinds].toSorted();
         await runAndKill(stateDir, kinds, "posted");
-        expect(told()).toEqual([]);
+        expect(notified()).toEqual([]);
         await runAndKill(stateDir, [], "sent");
-        expect(told()).toEqual(kinds);
+        expect(notified()).toEqual(kinds);
         await runAndKill(stateDir, [], "sent");
-        expect(told()).toEqual(kinds);
+        expect(notified()).toEqual(kinds);
       },
     );
   });

@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync,
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { openAnswerFiles } from "#adapters/operations/answers.ts";
-import { readAskedOperations } from "#adapters/operations/asked.ts";
 import { openOperationStore, openSharedOperationStore } from "#adapters/operations/index.ts";
+import { readRequestedOperations } from "#adapters/operations/requested-operations.ts";
 import { failedState, queuedState } from "#domain/operations/state.ts";
 import { rootSide, serviceSide } from "#domain/operations/two-sided.ts";
 import type { OperationSpec, OperationState, OperationStore } from "#domain/ports/operations.ts";
@@ -36,7 +36,7 @@ interface Sides {
 function onDisk(): Sides {
   const asked = openOperationStore({ stateDir: at("service") });
   const done = openSharedOperationStore({ stateDir: at("tasks") });
-  const checked = readAskedOperations({ stateDir: at("service"), uid, isAllowed });
+  const checked = readRequestedOperations({ stateDir: at("service"), uid, isAllowed });
   return { service: serviceSide(asked, done), root: rootSide(done, checked) };
 }
 
@@ -90,10 +90,10 @@ describe("the operation store of two sides", () => {
     root.claim("a-1", 1, process1);
     root.write("a-1", running);
     root.appendLog("a-1", "x");
-    const folder = at("tasks/operations/a-1");
-    expect(statSync(folder).mode & 0o7777).toBe(0o2750);
-    expect(readdirSync(folder).sort()).toEqual(["claim.1", "log", "spec.json", "state.json"]);
-    for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o640);
+    const directory = at("tasks/operations/a-1");
+    expect(statSync(directory).mode & 0o7777).toBe(0o2750);
+    expect(readdirSync(directory).sort()).toEqual(["claim.1", "log", "spec.json", "state.json"]);
+    for (const name of readdirSync(directory)) expect(statSync(join(directory, name)).mode & 0o777).toBe(0o640);
     for (const name of readdirSync(at("service/operations/a-1")))
       expect(statSync(at("service/operations/a-1", name)).mode & 0o777).toBe(0o600);
   });
@@ -125,7 +125,7 @@ describe("the operation store of two sides", () => {
 });
 
 const open = () => openAnswerFiles({ stateDir: at() });
-const folder = (...parts: readonly string[]): string => at("answers", ...parts);
+const directory = (...parts: readonly string[]): string => at("answers", ...parts);
 const stored = (letter: string, at = 1) => ({
   id: letter.repeat(43),
   fingerprint: "f",
@@ -139,8 +139,8 @@ describe("answers on disk that are replayed", () => {
     files.save(stored("a"));
     files.save(stored("a", 2));
     files.save(stored("b"));
-    expect(statSync(folder()).mode & 0o777).toBe(0o700);
-    expect(readdirSync(folder()).map((name) => statSync(folder(name)).mode & 0o777)).toEqual([0o600, 0o600]);
+    expect(statSync(directory()).mode & 0o777).toBe(0o700);
+    expect(readdirSync(directory()).map((name) => statSync(directory(name)).mode & 0o777)).toEqual([0o600, 0o600]);
     const byId = () => [...open().load()].sort((a, b) => (a.id < b.id ? -1 : 1));
     expect(byId()).toEqual([stored("a", 2), stored("b")]);
     files.remove(stored("a").id);
@@ -161,15 +161,15 @@ describe("answers on disk that are replayed", () => {
     files.save(stored("a"));
     const victim = at("victim");
     writeFileSync(victim, "mine");
-    symlinkSync(victim, folder(`${"l".repeat(43)}.json`));
-    writeFileSync(folder(`${"d".repeat(43)}.json`), JSON.stringify(stored("a")));
+    symlinkSync(victim, directory(`${"l".repeat(43)}.json`));
+    writeFileSync(directory(`${"d".repeat(43)}.json`), JSON.stringify(stored("a")));
     for (const [letter, text] of Object.entries({ e: "", f: "{", g: "[]", h: '{"id":1}', i: '{"answer":{}}' }))
-      writeFileSync(folder(`${letter.repeat(43)}.json`), text);
-    writeFileSync(folder(`${"a".repeat(43)}.json.new`), "half");
-    mkdirSync(folder("folder"));
+      writeFileSync(directory(`${letter.repeat(43)}.json`), text);
+    writeFileSync(directory(`${"a".repeat(43)}.json.new`), "half");
+    mkdirSync(directory("directory"));
     expect(() => open().load()).not.toThrow();
     expect(open().load()).toEqual([stored("a")]);
-    expect(readdirSync(folder())).toEqual([`${"a".repeat(43)}.json`]);
+    expect(readdirSync(directory())).toEqual([`${"a".repeat(43)}.json`]);
     expect(readFileSync(victim, "utf8")).toBe("mine");
   });
 
@@ -184,6 +184,6 @@ describe("answers on disk that are replayed", () => {
     expect(await start().take(request, signal)).toEqual({ kind: "replay", answer: stored("a").answer });
     await clock.advance(24 * 60 * 60 * 1000);
     expect((await start().take(request, signal)).kind).toBe("first");
-    expect(readdirSync(folder())).toEqual([]);
+    expect(readdirSync(directory())).toEqual([]);
   });
 });

@@ -24,7 +24,7 @@ import { sourceOf } from "./support/programs.ts";
 
 const at = directoryPerTest();
 const openReal = (): OperationStore => openOperationStore({ stateDir: at() });
-const folder = (...parts: readonly string[]): string => at("operations", ...parts);
+const directory = (...parts: readonly string[]): string => at("operations", ...parts);
 
 const spec = (id: string, over: Partial<OperationSpec> = {}): OperationSpec => ({
   ...{ id, kind: "apply", input: { names: ["a"], deep: { x: null } }, createdAt: 1, keyId: "k" },
@@ -121,10 +121,10 @@ describe("the operation store on disk", () => {
     store.write("a-1", running);
     store.claim("a-1", 1, process1);
     store.appendLog("a-1", "x");
-    expect(statSync(folder()).mode & 0o777).toBe(0o700);
-    expect(statSync(folder("a-1")).mode & 0o777).toBe(0o700);
-    expect(readdirSync(folder("a-1")).sort()).toEqual(["claim.1", "log", "spec.json", "state.json"]);
-    for (const name of readdirSync(folder("a-1"))) expect(statSync(folder("a-1", name)).mode & 0o777).toBe(0o600);
+    expect(statSync(directory()).mode & 0o777).toBe(0o700);
+    expect(statSync(directory("a-1")).mode & 0o777).toBe(0o700);
+    expect(readdirSync(directory("a-1")).sort()).toEqual(["claim.1", "log", "spec.json", "state.json"]);
+    for (const name of readdirSync(directory("a-1"))) expect(statSync(directory("a-1", name)).mode & 0o777).toBe(0o600);
   });
 
   it("takes no name that leads elsewhere", () => {
@@ -138,21 +138,21 @@ describe("the operation store on disk", () => {
       expect(() => store.remove(id)).toThrow(/cannot name/);
       expect(() => store.create(spec(id))).toThrow(/cannot name/);
     }
-    expect(readdirSync(folder())).toEqual([]);
+    expect(readdirSync(directory())).toEqual([]);
   });
 
   it("does not show what is half made, half removed or not its own, and clears away what it removed", () => {
     const store = openReal();
     store.create(spec("a-1"));
-    mkdirSync(folder(".new-b-1"));
-    mkdirSync(folder(".old-c-1"));
-    mkdirSync(folder("d-1"));
-    writeFileSync(folder("e-1"), "");
-    writeFileSync(folder("README"), "");
+    mkdirSync(directory(".new-b-1"));
+    mkdirSync(directory(".old-c-1"));
+    mkdirSync(directory("d-1"));
+    writeFileSync(directory("e-1"), "");
+    writeFileSync(directory("README"), "");
     expect(store.ids().filter((id) => store.read(id) !== undefined)).toEqual(["a-1"]);
     store.create(spec("b-1"));
     store.remove("a-1");
-    expect(readdirSync(folder()).sort()).toEqual(["README", "b-1", "d-1", "e-1"]);
+    expect(readdirSync(directory()).sort()).toEqual(["README", "b-1", "d-1", "e-1"]);
   });
 
   it.each([
@@ -161,17 +161,17 @@ describe("the operation store on disk", () => {
     ["of another shape", '{"status":"fine","percent":0}'],
     ["no object", "[]"],
     ["with a wrong error", JSON.stringify({ ...running, error: { code: "NO_SUCH", message: "m" } })],
-  ])("tells a record that is %s from an intact one", (_, text) => {
+  ])("distinguishes a record that is %s from an intact one", (_, text) => {
     const store = openReal();
     store.create(spec("a-1"));
     store.claim("a-1", 1, process1);
-    writeFileSync(folder("a-1/state.json"), text);
+    writeFileSync(directory("a-1/state.json"), text);
     expect(store.read("a-1")).toEqual({ spec: spec("a-1"), state: undefined, claim: { number: 1, process: process1 } });
-    writeFileSync(folder("a-1/claim.1"), text);
+    writeFileSync(directory("a-1/claim.1"), text);
     expect(store.read("a-1")?.claim).toMatchObject({ number: 1, process: { pid: 0 } });
     store.write("a-1", running);
     expect(store.read("a-1")?.state).toEqual(running);
-    writeFileSync(folder("a-1/spec.json"), text);
+    writeFileSync(directory("a-1/spec.json"), text);
     expect(store.read("a-1")).toBeUndefined();
   });
 
@@ -180,9 +180,9 @@ describe("the operation store on disk", () => {
     store.create(spec("a-1"));
     const victim = at("victim");
     writeFileSync(victim, "mine");
-    rmSync(folder("a-1/state.json"));
-    symlinkSync(victim, folder("a-1/state.json"));
-    symlinkSync(victim, folder("a-1/log"));
+    rmSync(directory("a-1/state.json"));
+    symlinkSync(victim, directory("a-1/state.json"));
+    symlinkSync(victim, directory("a-1/log"));
     store.write("a-1", running);
     expect(store.read("a-1")?.state).toEqual(running);
     expect(() => store.appendLog("a-1", "x")).toThrow(/ELOOP/);
@@ -195,7 +195,7 @@ describe("the operation store on disk", () => {
     store.appendLog("a-1", "\u001b[31mred\u0007\r\nnext\ttab");
     expect(store.tail("a-1", 1)).toEqual([" [31mred   next\ttab"]);
     for (let at = 0; at < 2500; at += 1) store.appendLog("a-1", `${at} ${"x".repeat(5000)}`);
-    const size = ["log", "log.1"].reduce((sum, name) => sum + statSync(folder("a-1", name)).size, 0);
+    const size = ["log", "log.1"].reduce((sum, name) => sum + statSync(directory("a-1", name)).size, 0);
     expect(size).toBeLessThan(4.1 * 1024 * 1024);
     const lines = store.tail("a-1", 200);
     expect([lines.length, lines.at(-1)?.length, lines.at(-1)?.slice(0, 5), lines[0]?.slice(0, 5)]).toEqual([
@@ -211,14 +211,14 @@ describe("the operation store on disk", () => {
     store.create(spec("a-1"));
     store.appendLog("a-1", "whole");
     store.appendLog("a-1", "broken off");
-    truncateSync(folder("a-1/log"), 9);
+    truncateSync(directory("a-1/log"), 9);
     store.appendLog("a-1", "next");
     expect(store.tail("a-1", 10)).toEqual(["whole", "bro", "next"]);
   });
 
   it("makes ids that sort by time, and are names", () => {
-    const moments = [0, 1, 999, 1000, Date.UTC(2026, 0, 2), Date.UTC(2026, 9, 30), Date.UTC(2126, 0, 1)];
-    const ids = moments.map(createOperationId);
+    const timestamps = [0, 1, 999, 1000, Date.UTC(2026, 0, 2), Date.UTC(2026, 9, 30), Date.UTC(2126, 0, 1)];
+    const ids = timestamps.map(createOperationId);
     expect([...ids].sort()).toEqual(ids);
     expect(ids.every(isOperationId)).toBe(true);
     expect(createOperationId(5)).not.toBe(createOperationId(5));
@@ -250,15 +250,15 @@ describe("a writer of operations that is killed", () => {
   /** Kills it once it has written so often, as no other time of its own would be, and looks at the store until then. */
   async function killAfter(program: string, look: () => void = () => undefined): Promise<string> {
     const writer = startWriter(program);
-    const told = collect(writer);
+    const reported = collect(writer);
     const writes = 1 + Math.floor(random() * 60);
-    while (told().split("\n").length <= writes) {
+    while (reported().split("\n").length <= writes) {
       look();
       await setImmediate();
     }
     writer.kill("SIGKILL");
     await ended(writer);
-    return told();
+    return reported();
   }
 
   it("leaves an intact state, and never an older one than it was sure of [state-survives]", async () => {
@@ -282,8 +282,8 @@ describe("a writer of operations that is killed", () => {
           process.stdout.write(at + "\\n");
         }`;
       // Read by another process while it is written.
-      const told = await killAfter(program, () => void stateNow());
-      const sure = Number(told.slice(0, told.lastIndexOf("\n")).split("\n").at(-1));
+      const reported = await killAfter(program, () => void stateNow());
+      const sure = Number(reported.slice(0, reported.lastIndexOf("\n")).split("\n").at(-1));
       const written = stateNow();
       expect(written).toBeGreaterThanOrEqual(Math.max(last, sure));
       last = written;
@@ -321,9 +321,9 @@ describe("writers of operations at the same time", () => {
     );
     const outputs = await Promise.all(
       writers.map(async (writer) => {
-        const told = collect(writer);
+        const reported = collect(writer);
         await ended(writer);
-        return JSON.parse(told()) as readonly number[];
+        return JSON.parse(reported()) as readonly number[];
       }),
     );
     expect(outputs.flat().sort((a, b) => a - b)).toEqual([...Array(claims).keys()]);

@@ -20,11 +20,11 @@ const needsReboot = () => Promise.resolve(false);
 const aptFiles = (ports: { readonly exec: Exec; readonly clock: Clock } = { exec, clock: systemClock }): PackageFiles =>
   apt.open({ ...ports, needsReboot }).files;
 
-let folder: string;
+let directory: string;
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-package-files-"));
+  directory = mkdtempSync(join(tmpdir(), "steward-package-files-"));
 });
-afterAll(() => rmSync(folder, { recursive: true }));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 async function found(files: PackageFiles): Promise<PresentPackage> {
   const one = (await files.present(signal)).find(({ name }) => name === wantedName);
@@ -49,23 +49,25 @@ describe.each([
   it.skipIf(!isHere)("are fetched into a directory, and identified", async () => {
     const files = make();
     const wanted = await found(files);
-    const { name } = await files.fetch(wanted, folder, signal);
+    const { name } = await files.fetch(wanted, directory, signal);
     expect(name).toBe(files.fileName(wanted));
     const { architecture, version } = wanted;
-    expect(await files.identify(join(folder, name), signal)).toEqual({ name: wantedName, architecture, version });
+    expect(await files.identify(join(directory, name), signal)).toEqual({ name: wantedName, architecture, version });
   });
 
   it.skipIf(!isHere)("are missing where that version is not available", async () => {
     const files = make();
     const other = { ...(await found(files)), version: "0.0.0-never" };
-    await expect(files.fetch(other, folder, signal)).rejects.toThrow(PackageFileMissing);
+    await expect(files.fetch(other, directory, signal)).rejects.toThrow(PackageFileMissing);
     const bare = { ...(await found(files)), state: "configuration" as const };
-    await expect(files.fetch(bare, folder, signal)).rejects.toThrow(PackageFileMissing);
+    await expect(files.fetch(bare, directory, signal)).rejects.toThrow(PackageFileMissing);
   });
 
   it.skipIf(!isHere)("are not confused with other files", async () => {
-    writeFileSync(join(folder, "other.deb"), "something else");
-    await expect(make().identify(join(folder, "other.deb"), signal)).rejects.toThrow("other.deb is not a package file");
+    writeFileSync(join(directory, "other.deb"), "something else");
+    await expect(make().identify(join(directory, "other.deb"), signal)).rejects.toThrow(
+      "other.deb is not a package file",
+    );
   });
 
   it.skipIf(!isHere)("are not installed again", async () => {
@@ -89,7 +91,7 @@ describe("package files: apt without a network", () => {
     const files = aptFiles({ exec: run, clock });
     for (let at = 0; at < 2; at++) {
       const wanted = presentPackage("nowhere-to-be-had", "0.0.0-never");
-      await expect(files.fetch(wanted, folder, signal)).rejects.toThrow(PackageFileMissing);
+      await expect(files.fetch(wanted, directory, signal)).rejects.toThrow(PackageFileMissing);
       await clock.advance(waitMs);
     }
   };

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
+import { aptPaths } from "#adapters/packages/apt/arguments.ts";
 import { createDatabase } from "#adapters/packages/apt/database.ts";
 import { apt } from "#adapters/packages/apt/index.ts";
 import { createFaults } from "#adapters/packages/apt/states.ts";
-import { aptPaths } from "#adapters/packages/apt/words.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 
 const signal = new AbortController().signal;

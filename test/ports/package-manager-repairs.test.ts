@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
+import { aptPaths } from "#adapters/packages/apt/arguments.ts";
 import { apt } from "#adapters/packages/apt/index.ts";
-import { aptPaths } from "#adapters/packages/apt/words.ts";
 import { noProgress } from "#domain/ports/packages.ts";
 import { createFakeClock, type FakeClock } from "../fakes/clock.ts";
 import { fakeMissingPlan } from "../fakes/package-manager.ts";
@@ -21,20 +21,20 @@ type Answer = Partial<CommandResult>;
 const simulated = "Inst needed (1.0 Test:stable [all])\nConf needed (1.0 Test:stable [all])\nConf needy (1.0  [all])\n";
 const uris = "'http://deb.example.org/needed_1.0_all.deb' needed_1.0_all.deb 724 SHA256:00\n";
 
-/** Programs that answer as told; the real ones are in test/host/packages.long.test.ts. */
+/** Programs that answer as set; the real ones are in test/host/packages.long.test.ts. */
 function onPrograms(answers: { simulate?: Answer; act?: () => Answer } = {}, booted = "/nonexistent") {
   const acted: string[][] = [];
   const clock = createFakeClock();
   const answer = (argv: readonly string[]): CommandResult => {
     const isQuestion = ["--simulate", "--print-uris", "/usr/bin/apt-config"].some((word) => argv.includes(word));
     if (!isQuestion) acted.push([...argv]);
-    const told = isQuestion ? (answers.simulate ?? { stdout: simulated }) : answers.act?.();
+    const reported = isQuestion ? (answers.simulate ?? { stdout: simulated }) : answers.act?.();
     return {
       exitCode: 0,
       stdout: "",
       stderr: "",
       truncated: false,
-      ...(argv.includes("--print-uris") ? { stdout: uris } : told),
+      ...(argv.includes("--print-uris") ? { stdout: uris } : reported),
     };
   };
   const exec: Exec = (argv) => Promise.resolve(argv).then(answer);
@@ -120,7 +120,7 @@ describe("repairs of packages by apt", () => {
     await expect(repairs.finish(signal)).rejects.toThrow(/^last words$/);
   });
 
-  it("say that dpkg goes on when they are no longer waited for, but not when it was never started", async () => {
+  it("say that dpkg continues when they are no longer waited for, but not when it was never started", async () => {
     const failing = (error: Error) =>
       onPrograms(
         {
@@ -131,7 +131,7 @@ describe("repairs of packages by apt", () => {
         "/",
       ).repairs.finish(signal);
     await expect(failing(new CommandFailed("cannot run systemd-run: cancelled"))).rejects.toThrow(
-      "steward-dpkg-configure.service goes on by itself",
+      "steward-dpkg-configure.service continues by itself",
     );
     const missing = new CommandFailed("cannot run systemd-run: ENOENT", { cause: new Error("ENOENT") });
     await expect(failing(missing)).rejects.toBe(missing);

@@ -125,7 +125,7 @@ describe.each<readonly [string, () => PackageManager, boolean]>([
       await expect(manager.transactions.settle("nobody-began-it", signal)).resolves.toBeUndefined();
     });
 
-    it("reports what has to be restarted, and what was left half-done", async () => {
+    it("reports what must be restarted, and what was left half-done", async () => {
       const { requiresReboot, units } = await manager.restartNeeds(signal);
       expect(requiresReboot).toBe(false);
       expect(units.every((unit) => unit.endsWith(".service"))).toBe(true);

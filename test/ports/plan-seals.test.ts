@@ -26,7 +26,7 @@ function openSeals(stateDir = at()) {
   return seals;
 }
 
-/** As a service that is started anew. */
+/** As a service that is started again. */
 const open = (stateDir = at()) => createPlanTokens({ seals: openSeals(stateDir), clock });
 
 describe("plan seals", () => {

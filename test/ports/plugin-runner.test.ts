@@ -36,7 +36,7 @@ describe("monitoring plugins", () => {
     expect(await real.run([program], never)).toEqual({ isEnded: false, reason });
   });
 
-  it("are not started when nobody waits any more", async () => {
+  it("are no longer started when nobody waits", async () => {
     const run = await real.run([says], AbortSignal.abort());
     expect(run).toEqual({ isEnded: false, reason: "cannot be run: cancelled" });
   });
@@ -52,7 +52,7 @@ describe("monitoring plugins", () => {
     expect(run.isEnded && JSON.parse(run.stdout)).toEqual([environment, "/", ""]);
   });
 
-  it("keep the beginning of a flood", async () => {
+  it("keep the start of a flood", async () => {
     const flood = plugin("flood", "process.stdout.write('x'.repeat(1_000_000));");
     const run = await real.run([flood], never);
     expect(run).toMatchObject({ isEnded: true, exitCode: 0, isCut: true });

@@ -6,12 +6,12 @@ import { exec } from "#adapters/exec/index.ts";
 import { createPluginSandbox } from "#adapters/plugins/index.ts";
 import type { PluginCall, PluginManifest } from "#domain/ports/plugins.ts";
 import { PluginNotRun } from "#domain/ports/plugins.ts";
-import { plainManifest } from "../fakes/plugin-folders.ts";
+import { plainManifest } from "../fakes/plugin-directories.ts";
 import { directoryWith } from "./support/directories.ts";
 
-const folder = directoryWith();
-chmodSync(folder, 0o755);
-const at = (name: string): string => join(folder, name);
+const directory = directoryWith();
+chmodSync(directory, 0o755);
+const at = (name: string): string => join(directory, name);
 const isRoot = process.getuid?.() === 0;
 
 const script = (name: string, lines: readonly string[]): string => {
@@ -21,7 +21,7 @@ const script = (name: string, lines: readonly string[]): string => {
 };
 const call = (name: string, options: Partial<PluginCall> = {}, manifest: Partial<PluginManifest> = {}): PluginCall => ({
   manifest: { ...plainManifest(name), command: [at(name), "first"], ...manifest },
-  path: folder,
+  path: directory,
   digest: "0".repeat(64),
   args: [],
   stdin: undefined,
@@ -37,15 +37,15 @@ const plain = createPluginSandbox({
   exec,
   hidden: [],
   hasSystemd: () => false,
-  onNotEnded: ({ plugin }) => expect.unreachable(`${plugin} is no unit`),
+  onNotEnded: ({ plugin }) => expect.unreachable(`${plugin} is not a unit`),
 });
 
 describe("the sandbox of plugins without systemd", () => {
   it("hands over arguments and input, and gives back what came of it", async () => {
     const args = ["$(id)", "a b", "", "*", "--", "\n", "ü", "$HOME", "%n", "\\"];
     const end = await plain.run(call("tells", { args, stdin: "in\n" }), never);
-    const told = ["first", ...args].map((word) => `<${word}>`).join("");
-    expect(end).toEqual({ exitCode: 3, stdout: `${told}in\n`, stderr: "hm\n", isTruncated: false });
+    const reported = ["first", ...args].map((word) => `<${word}>`).join("");
+    expect(end).toEqual({ exitCode: 3, stdout: `${reported}in\n`, stderr: "hm\n", isTruncated: false });
     expect(await plain.run(call("tells"), never)).toMatchObject({ stdout: "<first>" });
   });
 
@@ -59,7 +59,7 @@ describe("the sandbox of plugins without systemd", () => {
   });
 
   it("tries whether one could be started, without running it", async () => {
-    const marks = (): readonly string[] => readdirSync(folder).filter((name) => name === "ran");
+    const marks = (): readonly string[] => readdirSync(directory).filter((name) => name === "ran");
     await plain.tryStart(call("marks"), never);
     expect(marks()).toEqual([]);
     await expect(plain.tryStart(call("closed"), never)).rejects.toThrow(PluginNotRun);
@@ -74,7 +74,7 @@ describe("the sandbox of plugins without systemd", () => {
     expect(plain.description).toMatch(isRoot ? /as nobody unless they ask for root/ : /whose key store they can read/);
   });
 
-  it("gives an environment with nothing of ours, a folder of its own that is gone afterwards, and no rights", async () => {
+  it("gives an environment with nothing of ours, a directory of its own that is gone afterwards, and no rights", async () => {
     process.env["STEWARD_TEST_SECRET"] = "x";
     script("looks", ["env", "pwd", "id -u", "touch here && ls", "grep NoNewPrivs /proc/self/status"]);
     const { stdout, stderr } = await plain.run(call("looks"), never);
@@ -88,7 +88,7 @@ describe("the sandbox of plugins without systemd", () => {
         "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
         `PWD=${home}`,
         `STEWARD_PLUGIN=looks`,
-        `STEWARD_PLUGIN_DIR=${folder}`,
+        `STEWARD_PLUGIN_DIR=${directory}`,
         `TMPDIR=${home}`,
       ].sort(),
     );
@@ -100,10 +100,10 @@ describe("the sandbox of plugins without systemd", () => {
   it("ends a plugin whose time is over, deaf or not, with its group, and keeps what it wrote [bounded-commands]", async () => {
     const homes = () => readdirSync(tmpdir()).filter((name) => name.startsWith("steward-plugin-"));
     const before = homes();
-    script("deaf", ['trap "" TERM', "echo begun", "echo trouble >&2", "sleep 1000 & wait; wait; sleep 1000"]);
+    script("deaf", ['trap "" TERM', "echo started", "echo trouble >&2", "sleep 1000 & wait; wait; sleep 1000"]);
     await expect(plain.run(call("deaf", {}, { timeoutMs: 500 }), never)).rejects.toMatchObject({
       message: "it exceeded its time limit of 0.5 s, and was killed with all processes that it had started",
-      output: { stdout: "begun\n", stderr: "trouble\n" },
+      output: { stdout: "started\n", stderr: "trouble\n" },
     });
     expect(homes()).toEqual(before);
   });
@@ -114,7 +114,7 @@ describe("the sandbox of plugins without systemd", () => {
     expect([stdout.length, stderr, isTruncated]).toEqual([1024 ** 2, "gr\ufffdn", true]);
   });
 
-  it("tells the signal that ended it as a shell does", async () => {
+  it("reports the signal that ended it as a shell does", async () => {
     script("crashes", ["kill -SEGV $$"]);
     expect(await plain.run(call("crashes"), never)).toMatchObject({ exitCode: 139 });
   });
@@ -139,7 +139,7 @@ describe("the sandbox of plugins without systemd", () => {
     expect(await plain.run(call("who"), never)).toMatchObject({ stdout: "65534\n" });
   });
 
-  it("leaves nothing of its folder, whatever the plugin made of it", async () => {
+  it("leaves nothing of its directory, whatever the plugin made of it", async () => {
     script("litters", ["ln -s /etc link; mkdir -p a/b; ln -s / a/b/root; chmod 0 a", "pwd"]);
     const { stdout } = await plain.run(call("litters"), never);
     expect(existsSync(stdout.trim())).toBe(false);

@@ -80,7 +80,7 @@ time.sleep(1000)
     await expect(processes.signal({ pid, startTicks }, "TERM")).rejects.toThrow(ProcessGone);
   });
 
-  it("have users by the directories in /proc, as root's side tells the service", async () => {
+  it("have users by the directories in /proc, as root's side reports to the service", async () => {
     const owners = await readOwners();
     const uid = process.getuid?.() ?? 0;
     // Root's are left out.

@@ -46,7 +46,7 @@ describe("runbooks of a directory", () => {
     expect(runbooks.some(({ id, origin }) => id === "memory" && origin === "builtin")).toBe(true);
   });
 
-  it("are read anew each time", async () => {
+  it("are read again each time", async () => {
     const { read: readAgain } = createRunbooks({ directory, look: lookHere });
     expect((await readAgain(signal)).runbooks[0]?.origin).toBe("builtin");
     write("shop.md", runbook("unit: shop"));
@@ -80,7 +80,7 @@ describe("runbooks of a directory", () => {
   it.each([
     ["no header", "Call Ada.", "it does not begin with a header between two lines of three dashes (---)"],
     ["an open header", "---\ntitle: x\n", "it does not begin with a header between two lines of three dashes (---)"],
-    ["a header that is no YAML", "---\ntitle: [\n---\nx", expect.stringMatching(/^its header is not YAML: /)],
+    ["a header that is not YAML", "---\ntitle: [\n---\nx", expect.stringMatching(/^its header is not YAML: /)],
     ["a header of another kind", "---\n- a\n---\nx", "its header must be an object"],
     ["nothing that it applies to", "---\ntitle: x\n---\nx", expect.stringMatching(/applies_to/)],
     ["an unknown member", runbook("check: a").replace("title", "author: b\ntitle"), "its header does not know author"],
@@ -110,13 +110,13 @@ describe("runbooks of a directory", () => {
   it("are regular files with plain names, which their owner alone can write", async () => {
     write("sound.md", runbook("check: sound"));
     symlinkSync("/etc/passwd", join(directory, "link.md"));
-    mkdirSync(join(directory, "folder.md"));
+    mkdirSync(join(directory, "directory.md"));
     execFileSync("mkfifo", [join(directory, "pipe.md")]);
     write("odd name.md", runbook("check: odd"));
     write("open.md", runbook("check: open"), 0o666);
     expect(Object.fromEntries(await faults())).toEqual({
       "link.md": "it is a symbolic link that is not followed, or a loop of them",
-      "folder.md": "it is a directory, not a regular file",
+      "directory.md": "it is a directory, not a regular file",
       "pipe.md": "it is a named pipe, not a regular file",
       "odd name.md": "its name has more than 64 characters, or others than A-Z a-z 0-9 . _ - (rename it)",
       "open.md": "others than its owner may write to it (chmod go-w)",
@@ -137,7 +137,7 @@ describe("runbooks of a directory", () => {
     expect(await faults()).toEqual([[directory, "it has 3 files more than the 200 that are read"]]);
   });
 
-  it("leave the built-in ones where the directory cannot be looked at, or gives no answer", async () => {
+  it("leave the built-in ones where the directory cannot be inspected, or gives no answer", async () => {
     const unlooked = await read(() => Promise.reject(new Error("no process can be started")));
     expect(unlooked.faults).toEqual([{ file: directory, reason: "no process can be started" }]);
     expect(unlooked.runbooks.length).toBeGreaterThan(30);

@@ -40,13 +40,13 @@ const app = presentPackage("app", "1");
 const update = { name: "app", architecture: "amd64", from: "1", to: "2", isSecurity: false };
 const made: string[] = [];
 afterEach(() => {
-  for (const folder of made.splice(0)) rmSync(folder, { recursive: true });
+  for (const directory of made.splice(0)) rmSync(directory, { recursive: true });
 });
 
 /** A backend and the host that it is of. */
 interface Setup {
   readonly backend: SnapshotBackend;
-  /** The folder whose files it keeps. */
+  /** The directory whose files it keeps. */
   readonly etc: string;
   readonly setPackages: (packages: readonly PresentPackage[]) => void;
   readonly packages: () => readonly Pick<PresentPackage, "name" | "version">[];
@@ -89,13 +89,13 @@ function setUpReal({
   const base = mkdtempSync(join(tmpdir(), "steward-snapshots-"));
   made.push(base);
   const etc = join(base, "etc");
-  const folder = join(base, "snapshots");
+  const directory = join(base, "snapshots");
   mkdirSync(etc);
   const files = createFakePackageFiles([app], { isBuildable });
   const attributes = createAttributes({ exec });
   const ports = {
     attributes,
-    directory: folder,
+    directory,
     files,
     clock: createFakeClock(),
     etc,
@@ -106,11 +106,11 @@ function setUpReal({
     refresh: () => Promise.resolve([]),
     ...(aheadBytes !== undefined && { aheadBytes }),
   });
-  const objects = join(folder, "objects");
+  const objects = join(directory, "objects");
   return {
     base,
     etc,
-    folder,
+    directory,
     files,
     backend,
     setPackages: (packages: readonly PresentPackage[]) => Object.assign(files, { packages }),
@@ -123,10 +123,10 @@ function setUpReal({
     read: (path: string) => (existsSync(join(etc, path)) ? readFileSync(join(etc, path), "utf8") : undefined),
     damage: () => writeFileSync(join(objects, readdirSync(objects)[0] ?? ""), "damaged"),
     interrupt: (each: string) => {
-      mkdirSync(join(folder, "work", `rollback-${each}`, "files-1"), { recursive: true, mode: 0o700 });
-      writeFileSync(join(folder, "work", `rollback-${each}`, "files-1/app_amd64.deb"), "app");
+      mkdirSync(join(directory, "work", `rollback-${each}`, "files-1"), { recursive: true, mode: 0o700 });
+      writeFileSync(join(directory, "work", `rollback-${each}`, "files-1/app_amd64.deb"), "app");
     },
-    interrupted: () => readdirSync(join(folder, "work")).map((name) => name.replace(/^rollback-/, "")),
+    interrupted: () => readdirSync(join(directory, "work")).map((name) => name.replace(/^rollback-/, "")),
   };
 }
 
@@ -249,7 +249,7 @@ describe.each([
     await create(backend);
     interrupt("one");
     interrupt("other");
-    // What others may go on with stays.
+    // What others may continue with stays.
     await create(backend, { id: other });
     await backend.rollback(id, transaction, signal);
     await backend.remove(other, signal);
@@ -282,21 +282,21 @@ describe.each([
 });
 
 describe("snapshots: packages", () => {
-  /** Everything below a folder, with modes and contents. */
-  const treeOf = (folder: string): readonly string[] =>
-    readdirSync(folder, { recursive: true, encoding: "utf8" })
+  /** Everything below a directory, with modes and contents. */
+  const treeOf = (directory: string): readonly string[] =>
+    readdirSync(directory, { recursive: true, encoding: "utf8" })
       .sort()
       .map((path) => {
-        const stat = lstatSync(join(folder, path));
+        const stat = lstatSync(join(directory, path));
         const mode = (stat.mode & 0o7777).toString(8);
-        if (stat.isSymbolicLink()) return `${path} -> ${readlinkSync(join(folder, path))}`;
-        return stat.isFile() ? `${path} ${mode} ${readFileSync(join(folder, path), "utf8")}` : `${path} ${mode}`;
+        if (stat.isSymbolicLink()) return `${path} -> ${readlinkSync(join(directory, path))}`;
+        return stat.isFile() ? `${path} ${mode} ${readFileSync(join(directory, path), "utf8")}` : `${path} ${mode}`;
       });
 
   it("bring back kinds, modes, links and names of all sorts, and never write through a link", async () => {
     const { backend, etc, base, write } = setUpReal();
     writeFileSync(join(base, "outside"), "untouched");
-    write('a folder/ü\n"$(x)', "odd");
+    write('a directory/ü\n"$(x)', "odd");
     write("-rf", "dash");
     write("script", "#!");
     chmodSync(join(etc, "script"), 0o4750);
@@ -306,22 +306,22 @@ describe("snapshots: packages", () => {
     symlinkSync("nowhere", join(etc, "dangling"));
     mkdirSync(join(etc, "empty"));
     write("becomes-link", "file");
-    write("becomes-folder", "file");
-    write("folder-to-link/inner", "inner");
+    write("becomes-directory", "file");
+    write("directory-to-link/inner", "inner");
     const before = treeOf(etc);
     await create(backend);
     chmodSync(join(etc, "script"), 0o644);
     chmodSync(join(etc, "private"), 0o755);
-    rmSync(join(etc, "a folder"), { recursive: true });
+    rmSync(join(etc, "a directory"), { recursive: true });
     rmSync(join(etc, "empty"), { recursive: true });
-    for (const name of ["link", "dangling", "becomes-link", "becomes-folder"]) unlinkSync(join(etc, name));
+    for (const name of ["link", "dangling", "becomes-link", "becomes-directory"]) unlinkSync(join(etc, name));
     write("link", "a file now");
-    write("dangling/deep/er", "a folder now");
+    write("dangling/deep/er", "a directory now");
     symlinkSync("../outside", join(etc, "becomes-link"));
-    write("becomes-folder/inner", "x");
-    rmSync(join(etc, "folder-to-link"), { recursive: true });
+    write("becomes-directory/inner", "x");
+    rmSync(join(etc, "directory-to-link"), { recursive: true });
     mkdirSync(join(base, "target"));
-    symlinkSync("../target", join(etc, "folder-to-link"));
+    symlinkSync("../target", join(etc, "directory-to-link"));
     expect((await backend.rollback(id, transaction, signal)).reason).toBe("");
     expect(treeOf(etc)).toEqual(before);
     expect(readFileSync(join(base, "outside"), "utf8")).toBe("untouched");
@@ -478,8 +478,8 @@ describe("snapshots: packages", () => {
     };
     const set = async (name: string, attributes: Readonly<Record<string, string>>, content = ""): Promise<void> => {
       const entry = { type: "file", uid: 0, gid: 0, mode: 0o640, mtimeMs: 0, attributes } as const;
-      await using folder = await open(etc);
-      await keeper.write({ folder, name }, entry, Buffer.from(content));
+      await using directory = await open(etc);
+      await keeper.write({ directory, name }, entry, Buffer.from(content));
     };
     await set("both", { ...given, ...acl }, "content");
     await set("lost", given);
@@ -514,9 +514,9 @@ describe("snapshots: packages", () => {
     const label = async (type: string): Promise<void> => {
       const value = Buffer.from(`system_u:object_r:${type}:s0\0`).toString("base64");
       const entry = { type: "file", uid: 0, gid: 0, mode: 0o644, mtimeMs: 0 } as const;
-      await using folder = await open(etc);
+      await using directory = await open(etc);
       const attributes = { "SCHILY.xattr.security.selinux": value };
-      await keeper.write({ folder, name: "labelled" }, { ...entry, attributes }, Buffer.from("text"));
+      await keeper.write({ directory, name: "labelled" }, { ...entry, attributes }, Buffer.from("text"));
       const words = ["--directory", etc, "--format=posix", "--xattrs", "--xattrs-include=*", "--create", "labelled"];
       expect((await exec(["/usr/bin/tar", ...words])).stdout).toContain(
         `security.selinux=system_u:object_r:${type}:s0`,
@@ -562,21 +562,21 @@ describe("snapshots: packages", () => {
   });
 
   it("store each content once, for as long as it is needed, closed to other users", async () => {
-    const { backend, folder, write, setPackages } = setUpReal();
+    const { backend, directory, write, setPackages } = setUpReal();
     write("one", "same");
     write("two", "same");
     await create(backend);
-    const objects = () => readdirSync(join(folder, "objects"));
+    const objects = () => readdirSync(join(directory, "objects"));
     expect(objects()).toHaveLength(2);
     write("two", "other");
     setPackages([presentPackage("app", "2")]);
     await create(backend, { id: other, changes: [{ ...update, from: "2", to: "3" }] });
     expect(objects()).toHaveLength(4);
-    for (const line of treeOf(folder)) expect(line).toMatch(/ [67]00( |$)/);
+    for (const line of treeOf(directory)) expect(line).toMatch(/ [67]00( |$)/);
     await backend.remove(other, signal);
     expect(objects()).toHaveLength(2);
     await backend.remove(id, signal);
-    expect(treeOf(folder).map((line) => line.split(" ")[0])).toEqual(["objects", "packages", "work"]);
+    expect(treeOf(directory).map((line) => line.split(" ")[0])).toEqual(["objects", "packages", "work"]);
   });
 
   it("take each package file for all snapshots that have its version", async () => {
@@ -590,14 +590,14 @@ describe("snapshots: packages", () => {
   });
 
   it("report missing package files before anything is touched, and ask the repository first", async () => {
-    const { backend, folder, setPackages, files, write, read } = setUpReal();
+    const { backend, directory, setPackages, files, write, read } = setUpReal();
     write("hosts", "then");
     await create(backend, { changes: [] });
     setPackages([presentPackage("app", "2")]);
     write("hosts", "now");
     await expect(backend.rollback(id, transaction, signal)).rejects.toThrow("not available: app 1");
     expect(read("hosts")).toBe("now");
-    expect(readdirSync(join(folder, "work"))).toEqual([]);
+    expect(readdirSync(join(directory, "work"))).toEqual([]);
     files.repository.push({ name: "app", architecture: "amd64", version: "1" });
     expect((await backend.rollback(id, transaction, signal)).isDone).toBe(true);
     expect(read("hosts")).toBe("then");
@@ -648,7 +648,7 @@ describe("snapshots: packages", () => {
     });
 
     it("are full after an update whose files were kept", async () => {
-      const { backend, files, folder, setPackages } = setUpReal({ isBuildable: false });
+      const { backend, files, directory, setPackages } = setUpReal({ isBuildable: false });
       files.repository.push(two);
       await create(backend);
       await backend.keep([two], { id: "op-1", progress }, signal);
@@ -661,31 +661,31 @@ describe("snapshots: packages", () => {
       // Kept as long as it is installed or a snapshot needs it.
       await backend.remove(id, signal);
       await backend.remove(other, signal);
-      expect(readdirSync(join(folder, "packages"))).toEqual(["app_2_amd64.json"]);
+      expect(readdirSync(join(directory, "packages"))).toEqual(["app_2_amd64.json"]);
       setPackages([presentPackage("app", "3")]);
       await backend.tidy(() => Promise.resolve(), signal);
-      expect(readdirSync(join(folder, "packages"))).toEqual([]);
-      expect(readdirSync(join(folder, "objects"))).toEqual([]);
-      expect(readdirSync(join(folder, "work"))).toEqual([]);
+      expect(readdirSync(join(directory, "packages"))).toEqual([]);
+      expect(readdirSync(join(directory, "objects"))).toEqual([]);
+      expect(readdirSync(join(directory, "work"))).toEqual([]);
     });
 
     it("store files in advance up to a limit, the small ones first", async () => {
       const big = { name: `app-${"x".repeat(200)}`, architecture: "amd64", version: "2" };
-      const { backend, files, folder, setPackages } = setUpReal({ isBuildable: false, aheadBytes: 200 });
+      const { backend, files, directory, setPackages } = setUpReal({ isBuildable: false, aheadBytes: 200 });
       files.repository.push(two, big);
       await backend.keep([two, big], { id: "op-1", progress }, signal);
       setPackages([presentPackage("app", "2"), presentPackage(big.name, "2")]);
       await backend.tidy(() => Promise.resolve(), signal);
-      expect(readdirSync(join(folder, "packages"))).toEqual(["app_2_amd64.json"]);
+      expect(readdirSync(join(directory, "packages"))).toEqual(["app_2_amd64.json"]);
     });
 
     it("keep stored files while the package manager does not answer", async () => {
-      const { backend, files, folder } = setUpReal({ isBuildable: false });
+      const { backend, files, directory } = setUpReal({ isBuildable: false });
       files.repository.push(two);
       await backend.keep([two], { id: "op-1", progress }, signal);
       Object.assign(files, { present: () => Promise.reject(new Error("no answer")) });
       await backend.tidy(() => Promise.resolve(), signal);
-      expect(readdirSync(join(folder, "packages"))).toEqual(["app_2_amd64.json"]);
+      expect(readdirSync(join(directory, "packages"))).toEqual(["app_2_amd64.json"]);
     });
   });
 
@@ -738,18 +738,18 @@ describe("snapshots: packages", () => {
   });
 
   it("leave no residue when one cannot be taken", async () => {
-    const { backend, folder } = setUpReal();
+    const { backend, directory } = setUpReal();
     await expect(create(backend, { changes: [{ ...update, from: "0" }] })).rejects.toThrow("cannot keep app 0");
     expect(await backend.list(signal)).toEqual([]);
-    expect(treeOf(folder)).toEqual(["objects 700", "packages 700", "work 700"]);
+    expect(treeOf(directory)).toEqual(["objects 700", "packages 700", "work 700"]);
   });
 
   it("are shown when they are damaged, so that they can be removed", async () => {
-    const { backend, folder, write } = setUpReal();
+    const { backend, directory, write } = setUpReal();
     write("hosts", "localhost");
     await create(backend);
     await create(backend, { id: other });
-    writeFileSync(join(folder, id, "manifest.json"), "{}");
+    writeFileSync(join(directory, id, "manifest.json"), "{}");
     const [damaged] = await backend.list(signal);
     expect(damaged).toMatchObject({ id, description: expect.stringMatching(/^unusable: .*damaged/), sizeBytes: 0 });
     expect(damaged?.createdAt).toBe(Date.parse("2026-01-01T12:00:00Z"));
@@ -759,10 +759,10 @@ describe("snapshots: packages", () => {
   });
 
   it("report what of which snapshot is damaged, without the path of the store", async () => {
-    const { backend, base, etc, folder, write } = setUpReal();
+    const { backend, base, etc, directory, write } = setUpReal();
     write("hosts", "localhost");
     await create(backend);
-    const objects = join(folder, "objects");
+    const objects = join(directory, "objects");
     const reasons: string[] = [];
     const verify = async () =>
       reasons.push(await backend.verify(id, signal).then(String, (error: Error) => error.message));
@@ -772,12 +772,12 @@ describe("snapshots: packages", () => {
       await verify();
       writeFileSync(join(objects, name), content, { mode: 0o600 });
     }
-    rmSync(join(folder, "packages/app_1_amd64.json"));
-    symlinkSync("nowhere", join(folder, "packages/app_1_amd64.json"));
+    rmSync(join(directory, "packages/app_1_amd64.json"));
+    symlinkSync("nowhere", join(directory, "packages/app_1_amd64.json"));
     await verify();
-    rmSync(join(folder, id, "manifest.sha256"));
+    rmSync(join(directory, id, "manifest.sha256"));
     await verify();
-    rmSync(join(folder, "objects"), { recursive: true });
+    rmSync(join(directory, "objects"), { recursive: true });
     await verify();
     const lost = "is damaged or lost: its content is not what was kept";
     expect(reasons.sort()).toEqual(
@@ -793,43 +793,44 @@ describe("snapshots: packages", () => {
   });
 
   it("are repaired by a new one that shares their content", async () => {
-    const { backend, folder, write } = setUpReal();
+    const { backend, directory, write } = setUpReal();
     write("hosts", "localhost");
     await create(backend);
-    for (const name of readdirSync(join(folder, "objects"))) writeFileSync(join(folder, "objects", name), "damaged");
+    for (const name of readdirSync(join(directory, "objects")))
+      writeFileSync(join(directory, "objects", name), "damaged");
     await expect(backend.verify(id, signal)).rejects.toThrow("damaged or lost");
     await create(backend, { id: other });
     await backend.verify(id, signal);
-    writeFileSync(join(folder, "packages/app_1_amd64.json"), "{");
+    writeFileSync(join(directory, "packages/app_1_amd64.json"), "{");
     expect((await backend.list(signal)).map(({ packagesCount }) => packagesCount)).toEqual([1, 1]);
     await create(backend, { id: "20260103-120000" });
     await backend.verify(id, signal);
   });
 
   describe("with hostile content", () => {
-    const rehash = (folder: string, text: string): void => {
-      writeFileSync(join(folder, id, "manifest.json"), text);
+    const rehash = (directory: string, text: string): void => {
+      writeFileSync(join(directory, id, "manifest.json"), text);
       const hash = createHash("sha256").update(text).digest("hex");
-      writeFileSync(join(folder, id, "manifest.sha256"), `${hash}  manifest.json\n`);
+      writeFileSync(join(directory, id, "manifest.sha256"), `${hash}  manifest.json\n`);
     };
     const setUp = async () => {
       const setup = setUpReal();
-      setup.write("folder/file", "content");
-      symlinkSync("file", join(setup.etc, "folder/link"));
+      setup.write("directory/file", "content");
+      symlinkSync("file", join(setup.etc, "directory/link"));
       await create(setup.backend);
       mkdirSync(join(setup.base, "canary"));
       writeFileSync(join(setup.base, "canary/file"), "alive");
-      const manifest = readFileSync(join(setup.folder, id, "manifest.json"), "utf8");
+      const manifest = readFileSync(join(setup.directory, id, "manifest.json"), "utf8");
       return { ...setup, manifest };
     };
 
     it.each([
-      ["a path that leads out", '"path": "folder/file"', '"path": "../canary/file"'],
-      ["an absolute path", '"path": "folder/file"', '"path": "/canary/file"'],
-      ["a path with a dot", '"path": "folder/file"', '"path": "folder/./file"'],
-      ["a path through a link", '"path": "folder/file"', '"path": "folder/link/file"'],
-      ["a path that no listed folder has", '"path": "folder/file"', '"path": "elsewhere/file"'],
-      ["a path that is kept out", '"path": "folder/file"', '"path": "machine-id"'],
+      ["a path that leads out", '"path": "directory/file"', '"path": "../canary/file"'],
+      ["an absolute path", '"path": "directory/file"', '"path": "/canary/file"'],
+      ["a path with a dot", '"path": "directory/file"', '"path": "directory/./file"'],
+      ["a path through a link", '"path": "directory/file"', '"path": "directory/link/file"'],
+      ["a path that no listed directory has", '"path": "directory/file"', '"path": "elsewhere/file"'],
+      ["a path that is kept out", '"path": "directory/file"', '"path": "machine-id"'],
       ["a device", '"type": "file"', '"type": "device"'],
       ["a socket", '"type": "file"', '"type": "socket"'],
       ["a hash that is a path", '"sha256": "', '"sha256": "../'],
@@ -841,10 +842,10 @@ describe("snapshots: packages", () => {
       ["a mode that there is not", '"mode": ', '"mode": -'],
       ["no JSON", "{", "["],
     ])("are refused with %s [unsafe-archives]", async (_, from, to) => {
-      const { backend, etc, folder, base, manifest, write } = await setUp();
+      const { backend, etc, directory, base, manifest, write } = await setUp();
       expect(manifest).toContain(from);
-      rehash(folder, manifest.replace(from, to));
-      write("folder/file", "now");
+      rehash(directory, manifest.replace(from, to));
+      write("directory/file", "now");
       const before = [treeOf(etc), treeOf(join(base, "canary"))];
       await expect(backend.verify(id, signal)).rejects.toThrow(SnapshotUnusable);
       await expect(backend.rollback(id, transaction, signal)).rejects.toThrow(SnapshotUnusable);
@@ -854,56 +855,59 @@ describe("snapshots: packages", () => {
     it.each([
       [
         "a directory that is a link",
-        (folder: string, base: string) => {
-          renameSync(join(folder, id), join(base, "moved"));
-          symlinkSync(join(base, "moved"), join(folder, id));
+        (directory: string, base: string) => {
+          renameSync(join(directory, id), join(base, "moved"));
+          symlinkSync(join(base, "moved"), join(directory, id));
         },
       ],
       [
         "a manifest that is a link",
-        (folder: string, base: string) => {
-          renameSync(join(folder, id, "manifest.json"), join(base, "moved"));
-          symlinkSync(join(base, "moved"), join(folder, id, "manifest.json"));
+        (directory: string, base: string) => {
+          renameSync(join(directory, id, "manifest.json"), join(base, "moved"));
+          symlinkSync(join(base, "moved"), join(directory, id, "manifest.json"));
         },
       ],
-      ["a manifest that others may write", (folder: string) => chmodSync(join(folder, id, "manifest.json"), 0o666)],
-      ["a store that others may read", (folder: string) => chmodSync(join(folder, "objects"), 0o755)],
+      [
+        "a manifest that others may write",
+        (directory: string) => chmodSync(join(directory, id, "manifest.json"), 0o666),
+      ],
+      ["a store that others may read", (directory: string) => chmodSync(join(directory, "objects"), 0o755)],
       [
         "a store that is a link",
-        (folder: string, base: string) => {
-          renameSync(join(folder, "objects"), join(base, "moved"));
-          symlinkSync(join(base, "moved"), join(folder, "objects"));
+        (directory: string, base: string) => {
+          renameSync(join(directory, "objects"), join(base, "moved"));
+          symlinkSync(join(base, "moved"), join(directory, "objects"));
         },
       ],
       [
         "a content that is a link",
-        (folder: string, base: string) => {
-          const [name = ""] = readdirSync(join(folder, "objects"));
-          renameSync(join(folder, "objects", name), join(base, "moved"));
-          symlinkSync(join(base, "moved"), join(folder, "objects", name));
+        (directory: string, base: string) => {
+          const [name = ""] = readdirSync(join(directory, "objects"));
+          renameSync(join(directory, "objects", name), join(base, "moved"));
+          symlinkSync(join(base, "moved"), join(directory, "objects", name));
         },
       ],
       [
         "a package file of another package",
-        (folder: string) => {
-          const path = join(folder, "packages/app_1_amd64.json");
+        (directory: string) => {
+          const path = join(directory, "packages/app_1_amd64.json");
           const text = JSON.stringify({ name: "other", architecture: "amd64", version: "1" });
           const sha256 = createHash("sha256").update(text).digest("hex");
-          writeFileSync(join(folder, "objects", sha256), text, { mode: 0o600 });
+          writeFileSync(join(directory, "objects", sha256), text, { mode: 0o600 });
           writeFileSync(path, JSON.stringify({ sha256, size: text.length, origin: "cache" }));
         },
       ],
       [
         "a corrupt note of a package file",
-        (folder: string) => {
-          writeFileSync(join(folder, "packages/app_1_amd64.json"), '{"sha256":"../x","size":1,"origin":"cache"}');
+        (directory: string) => {
+          writeFileSync(join(directory, "packages/app_1_amd64.json"), '{"sha256":"../x","size":1,"origin":"cache"}');
         },
       ],
-    ])("are refused with %s", async (_, spoil: (folder: string, base: string) => void) => {
-      const { backend, etc, folder, base, write, setPackages, packages } = await setUp();
-      spoil(folder, base);
+    ])("are refused with %s", async (_, spoil: (directory: string, base: string) => void) => {
+      const { backend, etc, directory, base, write, setPackages, packages } = await setUp();
+      spoil(directory, base);
       setPackages([presentPackage("app", "2")]);
-      write("folder/file", "now");
+      write("directory/file", "now");
       const before = treeOf(etc);
       const refusal = await backend.rollback(id, transaction, signal).catch((error: unknown) => error);
       expect(refusal).toBeInstanceOf(SnapshotUnusable);
@@ -915,20 +919,20 @@ describe("snapshots: packages", () => {
     });
 
     it("are refused for any damage of the manifest", async () => {
-      const { backend, folder, manifest } = await setUp();
+      const { backend, directory, manifest } = await setUp();
       const bytes = Buffer.from(manifest);
       await fc.assert(
         fc.asyncProperty(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), async (at, change) => {
           const damaged = Buffer.from(bytes);
           damaged[at] = (bytes[at] ?? 0) ^ change;
-          writeFileSync(join(folder, id, "manifest.json"), damaged);
+          writeFileSync(join(directory, id, "manifest.json"), damaged);
           await expect(backend.verify(id, signal)).rejects.toThrow(SnapshotUnusable);
         }),
       );
     });
 
     it("never reach anything outside, whatever a manifest says that has the right hash [unsafe-archives]", async () => {
-      const { backend, base, folder, manifest } = await setUp();
+      const { backend, base, directory, manifest } = await setUp();
       const canary = treeOf(join(base, "canary"));
       const names = fc.constantFrom(
         "..",
@@ -936,12 +940,12 @@ describe("snapshots: packages", () => {
         "",
         "/",
         "canary",
-        "folder",
+        "directory",
         "link",
         "file",
         "../canary",
         "\0",
-        "folder/link",
+        "directory/link",
       );
       const path = fc.array(names, { maxLength: 4 }).map((parts) => parts.join("/"));
       const value = fc.oneof(path, fc.jsonValue(), fc.constantFrom("link", "folder", "file", 0o777, 0, -1, null));
@@ -952,9 +956,9 @@ describe("snapshots: packages", () => {
           for (const [at, key, to] of edits) Object.assign(changed.etc[at % changed.etc.length] ?? {}, { [key]: to });
           // Only root may give files away; what is tried here is where they go.
           for (const entry of changed.etc) if (typeof entry["uid"] === "number") entry["uid"] = process.getuid?.();
-          // And only root gets into a folder that is closed to its owner.
+          // And only root gets into a directory that is closed to its owner.
           for (const entry of changed.etc) if (Number.isSafeInteger(entry["mode"])) entry["mode"] = 0o755;
-          rehash(folder, JSON.stringify(changed));
+          rehash(directory, JSON.stringify(changed));
           const outcome = await backend.rollback(id, transaction, signal).catch((error: unknown) => error);
           if (outcome instanceof Error) expect(outcome).toBeInstanceOf(SnapshotUnusable);
           expect(treeOf(join(base, "canary"))).toEqual(canary);

@@ -127,7 +127,7 @@ describe("a file of a snapshot", () => {
     const link = await compare("it");
     expect(link).toMatchObject({ before: { type: "file" }, after: { type: "link" } });
     expect(link?.text).not.toContain("secret");
-    expect(await compare("folder/it")).toBeUndefined();
+    expect(await compare("directory/it")).toBeUndefined();
     expect(await compare("steward/admin.key")).toBeUndefined();
     expect(await compare("nowhere")).toBeUndefined();
     for (const path of [join(base, "elsewhere/it"), `${at("")}/../elsewhere/it`, at(""), "/etc/../etc/passwd", "it"])

@@ -117,7 +117,7 @@ describe("sshd is asked", () => {
     });
   });
 
-  it("and its configuration is unknown, not refused, where even a whole connection does not tell it", async () => {
+  it("and its configuration is unknown, not refused, where even a whole connection does not say it", async () => {
     const missing = "'Match RDomain' in configuration but 'rdomain' not in connection test specification.\n";
     const { server } = createServer(wanting(missing, "rdomain="));
     expect(await server.config(signal)).toMatchObject({

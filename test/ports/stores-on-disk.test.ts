@@ -22,7 +22,7 @@ const onTrouble = (_: Error, aside?: string): void => void troubles.push(aside ?
 const named = Object.entries(storesOnDisk).map(([name, store]) => ({ name, ...store }));
 
 describe.each(named)("$file, the database of the $name,", ({ file, worksInMemory, open: openIn }) => {
-  /** As a service that starts anew. */
+  /** As a service that starts over. */
   const open = (stateDir = at()) => {
     close();
     const store = openIn({ stateDir, onTrouble });
@@ -42,7 +42,7 @@ describe.each(named)("$file, the database of the $name,", ({ file, worksInMemory
   });
 
   it("is moved aside where it is corrupt, and starts empty", () => {
-    const content = "this is no database, and was never one";
+    const content = "this is not a database, and was never one";
     writeFileSync(at(file), content);
     const store = open();
     store.write();
@@ -141,7 +141,7 @@ describe("an expendable database", () => {
     expect([database.count(), troubles, existsSync(at("some.db.damaged"))]).toEqual([1, [at("some.db.damaged")], true]);
   });
 
-  it("goes on in memory when damage shows and its file cannot be moved aside", () => {
+  it("continues in memory when damage shows and its file cannot be moved aside", () => {
     mkdirSync(at("aside"));
     writeCorrupt();
     const database = open();

@@ -11,7 +11,7 @@ import { isAlive, ownProcess } from "#adapters/operations/process.ts";
 import type { TaskLauncher } from "#domain/ports/operations.ts";
 import { directoryPerTest } from "./support/directories.ts";
 
-const inFolder = directoryPerTest();
+const inDirectory = directoryPerTest();
 
 async function until<T>(ask: () => T | undefined): Promise<T> {
   for (;;) {
@@ -23,24 +23,24 @@ async function until<T>(ask: () => T | undefined): Promise<T> {
 const contentOf = (path: string): string | undefined => (existsSync(path) ? readFileSync(path, "utf8") : undefined);
 
 const realLauncher = (script: string, environment: Readonly<Record<string, string>> = {}): TaskLauncher => {
-  writeFileSync(inFolder("task.mjs"), script);
+  writeFileSync(inDirectory("task.mjs"), script);
   return createTaskLauncher({
     exec,
     startDetached,
-    stateDir: inFolder(),
-    program: { argv: [process.execPath, inFolder("task.mjs"), "task", "run"], environment },
+    stateDir: inDirectory(),
+    program: { argv: [process.execPath, inDirectory("task.mjs"), "task", "run"], environment },
     hasSystemd: () => false,
   });
 };
 
 it("the launcher starts the task of an operation", async () => {
-  mkdirSync(inFolder("operations/a-1"), { recursive: true });
+  mkdirSync(inDirectory("operations/a-1"), { recursive: true });
   const script = `
     import { renameSync, writeFileSync } from "node:fs";
-    writeFileSync(process.env.FOLDER + "/new", process.argv.at(-1));
-    renameSync(process.env.FOLDER + "/new", process.env.FOLDER + "/launched");`;
-  await realLauncher(script, { FOLDER: inFolder() }).launch("a-1");
-  expect(await until(() => contentOf(inFolder("launched")))).toBe("a-1");
+    writeFileSync(process.env.DIRECTORY + "/new", process.argv.at(-1));
+    renameSync(process.env.DIRECTORY + "/new", process.env.DIRECTORY + "/launched");`;
+  await realLauncher(script, { DIRECTORY: inDirectory() }).launch("a-1");
+  expect(await until(() => contentOf(inDirectory("launched")))).toBe("a-1");
 });
 
 describe("a process", () => {
@@ -99,18 +99,18 @@ describe("a process", () => {
 });
 
 describe("a task without systemd", () => {
-  it("goes on when what started it is killed, in a session of its own, with nothing of its environment", async () => {
-    mkdirSync(inFolder("operations/a-1"), { recursive: true });
+  it("continues when what started it is killed, in a session of its own, with nothing of its environment", async () => {
+    mkdirSync(inDirectory("operations/a-1"), { recursive: true });
     realLauncher(`
       import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
       const stat = readFileSync("/proc/self/stat", "utf8").split(") ")[1].split(" ");
-      console.log("to the folder");
+      console.log("to the directory");
       const timer = setInterval(() => {
-        if (!existsSync(process.env.FOLDER + "/go-on")) return;
+        if (!existsSync(process.env.DIRECTORY + "/go-on")) return;
         clearInterval(timer);
         const found = { env: process.env, cwd: process.cwd(), session: Number(stat[3]) === process.pid };
-        writeFileSync(process.env.FOLDER + "/new", JSON.stringify(found));
-        renameSync(process.env.FOLDER + "/new", process.env.FOLDER + "/found");
+        writeFileSync(process.env.DIRECTORY + "/new", JSON.stringify(found));
+        renameSync(process.env.DIRECTORY + "/new", process.env.DIRECTORY + "/found");
       }, 10);`);
     const adapters = new URL("../../src/adapters", import.meta.url).href;
     const service = spawn(
@@ -121,31 +121,31 @@ describe("a task without systemd", () => {
         `const { createTaskLauncher } = await import("${adapters}/operations/launcher.ts");
          const { exec } = await import("${adapters}/exec/index.ts");
          const { startDetached } = await import("${adapters}/exec/detached.ts");
-         await createTaskLauncher({ exec, startDetached, stateDir: ${JSON.stringify(inFolder())}, hasSystemd: () => false,
-           program: { argv: [process.execPath, ${JSON.stringify(inFolder("task.mjs"))}],
-             environment: { FOLDER: ${JSON.stringify(inFolder())} } } }).launch("a-1");
+         await createTaskLauncher({ exec, startDetached, stateDir: ${JSON.stringify(inDirectory())}, hasSystemd: () => false,
+           program: { argv: [process.execPath, ${JSON.stringify(inDirectory("task.mjs"))}],
+             environment: { DIRECTORY: ${JSON.stringify(inDirectory())} } } }).launch("a-1");
          process.kill(-process.pid, "SIGKILL");`,
       ],
       { stdio: "inherit", detached: true, env: { ...process.env, SECRET: "x" } },
     );
     await new Promise((resolve) => service.once("close", resolve));
-    writeFileSync(inFolder("go-on"), "");
-    const found = JSON.parse(await until(() => contentOf(inFolder("found"))));
+    writeFileSync(inDirectory("go-on"), "");
+    const found = JSON.parse(await until(() => contentOf(inDirectory("found"))));
     expect(found).toEqual({
-      env: { FOLDER: inFolder(), PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8" },
+      env: { DIRECTORY: inDirectory(), PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8" },
       cwd: "/",
       session: true,
     });
-    expect(readFileSync(inFolder("operations/a-1/output"), "utf8")).toBe("to the folder\n");
+    expect(readFileSync(inDirectory("operations/a-1/output"), "utf8")).toBe("to the directory\n");
   });
 
   it("is reported when it cannot be started", async () => {
-    mkdirSync(inFolder("operations/a-1"), { recursive: true });
+    mkdirSync(inDirectory("operations/a-1"), { recursive: true });
     const program = { argv: ["/nonexistent/node"] as const, environment: {} };
     const launcher = createTaskLauncher({
       exec,
       startDetached,
-      stateDir: inFolder(),
+      stateDir: inDirectory(),
       program,
       hasSystemd: () => false,
     });

@@ -3,7 +3,7 @@ import type { Timers } from "#domain/ports/units.ts";
 
 /** @param open timers, with `failing.timer` among them, which runs hourly since boot and whose first run has just failed. */
 export function timersSuite(open: () => Promise<Timers>): void {
-  it("tells of each timer what it starts, when, and how that ended", async () => {
+  it("reports each timer what it starts, when, and how that ended", async () => {
     const timers = (await (await open()).list()) ?? [];
     expect(timers.map(({ name }) => name)).toEqual(timers.map(({ name }) => name).toSorted());
     const failing = timers.find(({ name }) => name === "failing.timer");

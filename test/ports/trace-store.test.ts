@@ -144,7 +144,7 @@ describe.each([
     expect(await ids({ sinceUs: 3 * secondUs })).toEqual([1, 3]);
   });
 
-  it("goes on behind a trace, also among those of the same time", async () => {
+  it("continues behind a trace, also among those of the same time", async () => {
     const store = make();
     const ids = [3, 1, 2, 5];
     for (const id of ids) await store.add([group("a", span(id, id))], user);
@@ -214,7 +214,7 @@ const batch = (number: number, traces = 100): SpanGroup =>
   );
 
 describe("traces on disk", () => {
-  it("stay within their room, the oldest go first, and the file does not grow", () => {
+  it("stay within their space, the oldest go first, and the file does not grow", () => {
     const traces = openReal(mib);
     for (let number = 0; number < 40; number += 1) {
       traces.add([batch(number)], user);
@@ -233,7 +233,7 @@ describe("traces on disk", () => {
       expect(statSync(path).size).toBeLessThan(most);
   });
 
-  it("go first of whoever has the most, so that nobody pushes out what others have", () => {
+  it("go first of the client with the most, so that nobody pushes out what others have", () => {
     const traces = openReal(mib);
     traces.add([batch(0, 20)], user);
     traces.add([batch(1, 20)], ownSource);
@@ -284,7 +284,7 @@ describe("traces on disk", () => {
     expect(traces.list(all)).toEqual([]);
   });
 
-  it("give room back when there may be less", () => {
+  it("give space back when there may be less", () => {
     for (let number = 0; number < 60; number += 1) openReal(8 * mib).add([batch(number)], user);
     expect(statSync(at("traces.db")).size).toBeGreaterThan(6 * mib);
     expect(openReal(mib).usedBytes()).toBeLessThanOrEqual(mib);

@@ -17,13 +17,17 @@ export function unitDetailsSuite(open: () => Promise<Under>): void {
   afterAll(() => under.dispose());
   const all = { activeState: undefined, limit: 1000 } as const;
 
-  it("tell of a service that runs, and of one that does not exist", async () => {
-    const told = await under.details.inspect("suite-told.service");
-    expect(told).toMatchObject({ name: "suite-told.service", names: ["suite-told.service"], activeState: "active" });
+  it("describe a service that runs, and of one that does not exist", async () => {
+    const reported = await under.details.inspect("suite-told.service");
+    expect(reported).toMatchObject({
+      name: "suite-told.service",
+      names: ["suite-told.service"],
+      activeState: "active",
+    });
     expect(await under.details.inspect("suite-none.service")).toMatchObject({ loadState: "not-found" });
   });
 
-  it("list units of the kinds that are wanted, by name, each with what its kind tells", async () => {
+  it("list units of the kinds that are wanted, by name, each with what its kind reports", async () => {
     const { units, total } = await under.details.list({ kinds: ["timer", "socket", "service"], ...all });
     const names = units.map(({ name }) => name);
     expect(names).toEqual([...new Set(names)].toSorted());

@@ -60,7 +60,7 @@ const answers: Readonly<Record<string, (message: Message) => readonly [signature
 
 function serveBus(socket: Socket): void {
   const messages = new PassThrough();
-  let isBegun = false;
+  let isStarted = false;
   let serial = 0;
   const send = (message: Omit<Message, "serial">): void => {
     serial += 1;
@@ -79,12 +79,12 @@ function serveBus(socket: Socket): void {
   );
   socket.on("error", () => socket.destroy());
   socket.on("data", (data) => {
-    if (isBegun) return void messages.write(data);
+    if (isStarted) return void messages.write(data);
     if (data.includes("AUTH EXTERNAL")) socket.write(`OK ${"0123456789abcdef".repeat(2)}\r\n`);
     else if (data.includes("NEGOTIATE_UNIX_FD")) socket.write("ERROR\r\n");
     const begin = data.indexOf("BEGIN\r\n");
     if (begin < 0) return;
-    isBegun = true;
+    isStarted = true;
     messages.write(data.subarray(begin + "BEGIN\r\n".length));
   });
 }

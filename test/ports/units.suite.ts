@@ -32,7 +32,7 @@ export function unitsSuite(make: () => Promise<UnitsUnderTest>): void {
     expect(names).toEqual([...new Set(names)].sort());
   });
 
-  it("tells which are loaded", async () => {
+  it("says which are loaded", async () => {
     const loadedNames = async () => ((await under.units.loaded()) ?? []).map(({ name }) => name).sort();
     const listedNames = async () =>
       (await under.units.list()).filter(({ loadState }) => loadState !== "").map(({ name }) => name);
@@ -54,7 +54,7 @@ export function unitsSuite(make: () => Promise<UnitsUnderTest>): void {
     expect(mainPid).toBeGreaterThan(0);
   });
 
-  it("tells the states of units of every kind, and of those named", async () => {
+  it("reports the states of units of every kind, and of those named", async () => {
     const states = await under.units.states(["no-such-thing.service"]);
     const stateOf = (name: string) => states?.find((each) => each.name === name);
     expect(stateOf(under.running)).toMatchObject({
@@ -67,7 +67,7 @@ export function unitsSuite(make: () => Promise<UnitsUnderTest>): void {
     expect(new Set(states?.map(({ name }) => name)).size).toBe(states?.length);
   });
 
-  it("tells unknown and masked units by their load state", async () => {
+  it("reports unknown and masked units by their load state", async () => {
     expect(await under.units.read("no-such-thing.service")).toMatchObject({
       name: "no-such-thing.service",
       loadState: "not-found",
@@ -83,7 +83,7 @@ export function unitsSuite(make: () => Promise<UnitsUnderTest>): void {
     expect(after.mainPid).not.toBe(before.mainPid);
   });
 
-  it("gives the result of a job that fails, and forgets the failure when told to", async () => {
+  it("gives the result of a job that fails, and forgets the failure when asked to", async () => {
     expect(await under.units.restart(under.failing, signal)).toBe("failed");
     expect(await under.units.read(under.failing)).toMatchObject({ activeState: "failed", result: "exit-code" });
     await under.units.resetFailed(under.failing);
@@ -143,7 +143,7 @@ export function failedUnitsSuite(make: () => Promise<FailedUnits>): void {
     expect(after.since).not.toBe(before.since);
   });
 
-  it("tells an unknown one by its load state, whatever its kind", async () => {
+  it("reports an unknown one by its load state, whatever its kind", async () => {
     for (const name of ["no-such.service", "no-such.socket", "no-such.target"])
       expect(await under.units.read(name)).toMatchObject({ name, loadState: "not-found" });
   });

@@ -22,12 +22,12 @@ import { createWorkspace } from "./support/workspace.ts";
 
 const workspace = createWorkspace();
 afterAll(workspace.dispose);
-let folders = 0;
-const newFolder = (): string => {
-  folders += 1;
-  const folder = workspace.path(`chain-${folders}`);
-  mkdirSync(folder);
-  return folder;
+let directories = 0;
+const newDirectory = (): string => {
+  directories += 1;
+  const directory = workspace.path(`chain-${directories}`);
+  mkdirSync(directory);
+  return directory;
 };
 
 const clock = createFakeClock();
@@ -44,17 +44,17 @@ const openLog = (stateDir: string, maxBytes = 2000, keepFiles = 1000): FileAudit
   });
 const write = (log: FileAuditLog, text: string): void =>
   log.record({ ...auditEvent("restartService", clock.now()), target: { name: text } });
-const filesOf = (folder: string): readonly string[] =>
-  readdirSync(folder)
+const filesOf = (directory: string): readonly string[] =>
+  readdirSync(directory)
     .sort()
-    .map((name) => join(folder, name));
+    .map((name) => join(directory, name));
 
 /** A log of so many entries; three or so are in each file. */
 function filledLog(entries: number, maxBytes?: number): string {
-  const log = openLog(newFolder(), maxBytes);
+  const log = openLog(newDirectory(), maxBytes);
   for (let at = 1; at <= entries; at += 1) write(log, `entry ${at}`);
   log.dispose();
-  return log.folder;
+  return log.directory;
 }
 
 const everything: AuditQuery = {
@@ -82,7 +82,7 @@ describe("an audit log that nobody tampered with", () => {
 
   it("is intact whatever is written, wherever a crash cuts it off, however often it is started, and across files", async () => {
     const property = fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.nat(3), async (steps, small) => {
-      const stateDir = newFolder();
+      const stateDir = newDirectory();
       const open = () => openLog(stateDir, 600 + small * 1000);
       let log = open();
       let written = 0;
@@ -94,29 +94,29 @@ describe("an audit log that nobody tampered with", () => {
           continue;
         }
         log.dispose();
-        const newest = filesOf(log.folder).at(-1) ?? "";
+        const newest = filesOf(log.directory).at(-1) ?? "";
         const bytes = readFileSync(newest);
         if (each.kind === "crash" && bytes.length > 0) {
           const start = bytes.lastIndexOf("\n", bytes.length - 2) + 1;
           const kept = start + Math.floor((bytes.length - start) * each.part);
-          // The end of the last line alone is no loss.
+          // The end of the last line alone is not a loss.
           const isCut = bytes.subarray(kept).some((byte) => byte !== 0x0a);
           truncateSync(newest, kept);
           // A power cut may leave zeros behind what had reached the disk.
           if (isCut && kept > start) appendFileSync(newest, Buffer.alloc(each.zeros));
           if (isCut) cutOff += 1;
-          const { broken } = await verifyAudit(log.folder, []);
+          const { broken } = await verifyAudit(log.directory, []);
           expect(broken).toBeUndefined();
         }
         log = open();
       }
       write(log, "last");
-      const verdict = await verifyAudit(log.folder, []);
+      const verdict = await verifyAudit(log.directory, []);
       expect(verdict).toMatchObject({ broken: undefined, last: log.head() });
       expect(verdict.entries).toBe(log.head().seq);
       const page = await log.list(everything, new AbortController().signal);
       const own = page.entries.filter(({ operation }) => operation === "restartService");
-      // A crash may have cut off an entry that told of another.
+      // A crash may have cut off an entry that named another.
       expect(own.length).toBeGreaterThanOrEqual(written + 1 - cutOff);
       expect(page.entries.map(({ seq }) => seq)).toEqual(page.entries.map((_, at) => log.head().seq - at));
       log.dispose();
@@ -129,17 +129,17 @@ describe("an audit log that nobody tampered with", () => {
   });
 
   it("notes a crash in the middle of an entry, before the next start and after it", async () => {
-    const folder = filledLog(2, 1_000_000);
-    const [path = ""] = filesOf(folder);
+    const directory = filledLog(2, 1_000_000);
+    const [path = ""] = filesOf(directory);
     truncateSync(path, readFileSync(path).length - 40);
-    const before = await verifyAudit(folder, []);
+    const before = await verifyAudit(directory, []);
     expect([before.broken, before.notes]).toEqual([
       undefined,
-      [expect.stringMatching(/:2: the last entry is not whole/)],
+      [expect.stringMatching(/:2: the last entry is incomplete/)],
     ]);
-    const log = openLog(join(folder, ".."), 1_000_000);
+    const log = openLog(join(directory, ".."), 1_000_000);
     write(log, "next");
-    const after = await verifyAudit(folder, []);
+    const after = await verifyAudit(directory, []);
     expect([after.broken, after.entries]).toEqual([undefined, 3]);
     expect(after.notes).toEqual([
       expect.stringMatching(/:2: an entry was cut off by a crash or a full disk \(\d+ bytes\)/),
@@ -159,19 +159,19 @@ describe("an audit log that was tampered with", () => {
       .map((text, at) => ({ path, line: at + 1, text })),
   );
 
-  /** Writes the log anew with these lines in the place of its own. */
+  /** Writes the log again with these lines in the place of its own. */
   const rewrite = (changed: readonly { readonly path: string; readonly text: string }[]): string => {
-    const folder = newFolder();
+    const directory = newDirectory();
     for (const [path] of contents) {
       const text = changed
         .filter((each) => each.path === path)
         .map((each) => `${each.text}\n`)
         .join("");
-      writeFileSync(join(folder, path.slice(original.length + 1)), text);
+      writeFileSync(join(directory, path.slice(original.length + 1)), text);
     }
-    return folder;
+    return directory;
   };
-  const brokenOf = async (folder: string) => (await verifyAudit(folder, [])).broken;
+  const brokenOf = async (directory: string) => (await verifyAudit(directory, [])).broken;
 
   it("is found out where any byte was changed, by the line", async () => {
     expect(contents.length).toBeGreaterThan(2);
@@ -185,9 +185,10 @@ describe("an audit log that was tampered with", () => {
         const bytes = Buffer.from(text);
         const place = position % bytes.length;
         bytes[place] = (bytes[place] ?? 0) ^ change;
-        const folder = newFolder();
-        for (const [each, content] of contents) writeFileSync(join(folder, each.slice(original.length + 1)), content);
-        const changed = join(folder, path.slice(original.length + 1));
+        const directory = newDirectory();
+        for (const [each, content] of contents)
+          writeFileSync(join(directory, each.slice(original.length + 1)), content);
+        const changed = join(directory, path.slice(original.length + 1));
         const content = readFileSync(changed);
         const start = Buffer.from(
           lines
@@ -197,9 +198,9 @@ describe("an audit log that was tampered with", () => {
         ).length;
         bytes.copy(content, start);
         writeFileSync(changed, content);
-        const broken = await brokenOf(folder);
-        rmSync(folder, { recursive: true });
-        // The last line of all may look like one that a crash cut off, and then the head of the log tells.
+        const broken = await brokenOf(directory);
+        rmSync(directory, { recursive: true });
+        // The last line of all may look like one that a crash cut off, and then the head of the log decides.
         if (broken === undefined) {
           expect(at).toBe(entries - 1);
           return;
@@ -236,46 +237,46 @@ describe("an audit log that was tampered with", () => {
   });
 
   it("is found out where a file was removed or renamed", async () => {
-    const folder = rewrite(lines);
-    const [oldest = "", middle = ""] = filesOf(folder);
+    const directory = rewrite(lines);
+    const [oldest = "", middle = ""] = filesOf(directory);
     unlinkSync(middle);
-    expect((await brokenOf(folder))?.what).toMatch(/missing before this file/);
+    expect((await brokenOf(directory))?.what).toMatch(/missing before this file/);
     unlinkSync(oldest);
-    expect(await brokenOf(folder)).toMatchObject({ seq: 1, what: expect.stringMatching(/an old file is gone/) });
+    expect(await brokenOf(directory)).toMatchObject({ seq: 1, what: expect.stringMatching(/an old file is gone/) });
     const other = rewrite(lines);
     renameSync(filesOf(other).at(-1) ?? "", join(other, "audit-000000000099.log"));
     expect((await brokenOf(other))?.what).toMatch(/missing before this file/);
   });
 
   it("stays broken where something was appended while the service was stopped", async () => {
-    const folder = filledLog(3, 1_000_000);
-    appendFileSync(filesOf(folder)[0] ?? "", "what is this?\n");
-    const log = openLog(join(folder, ".."), 1_000_000);
+    const directory = filledLog(3, 1_000_000);
+    appendFileSync(filesOf(directory)[0] ?? "", "what is this?\n");
+    const log = openLog(join(directory, ".."), 1_000_000);
     write(log, "next");
-    expect(await brokenOf(folder)).toMatchObject({
+    expect(await brokenOf(directory)).toMatchObject({
       line: 4,
       seq: 4,
       what: expect.stringMatching(/not an entry; the service found it/),
     });
   });
 
-  it("is found out where its end was cut off or it was written anew, by a checkpoint that is kept elsewhere", async () => {
-    const folder = rewrite(lines);
-    const { last } = await verifyAudit(folder, []);
+  it("is found out where its end was cut off or it was written again, by a checkpoint that is kept elsewhere", async () => {
+    const directory = rewrite(lines);
+    const { last } = await verifyAudit(directory, []);
     const head = { seq: last?.seq ?? 0, hash: last?.hash ?? "", source: "the journal" };
-    expect(await verifyAudit(folder, [head])).toMatchObject({ broken: undefined, headsFound: 1 });
-    const newest = filesOf(folder).at(-1) ?? "";
+    expect(await verifyAudit(directory, [head])).toMatchObject({ broken: undefined, headsFound: 1 });
+    const newest = filesOf(directory).at(-1) ?? "";
     const text = readFileSync(newest, "utf8");
     truncateSync(newest, text.lastIndexOf("\n", text.length - 2) + 1);
-    expect((await verifyAudit(folder, [head])).broken).toMatchObject({
+    expect((await verifyAudit(directory, [head])).broken).toMatchObject({
       seq: entries,
       what: expect.stringMatching(/the journal knows entry 12/),
     });
-    const anew = filledLog(entries + 3);
+    const restarted = filledLog(entries + 3);
     const sameNumber = { ...head, seq: 5, hash: lines[4]?.text.slice(-66, -2) ?? "" };
     await clock.advance(1000);
-    expect((await verifyAudit(folder, [sameNumber])).headsFound).toBe(1);
-    expect((await verifyAudit(anew, [{ ...sameNumber, hash: "0".repeat(64) }])).broken).toMatchObject({
+    expect((await verifyAudit(directory, [sameNumber])).headsFound).toBe(1);
+    expect((await verifyAudit(restarted, [{ ...sameNumber, hash: "0".repeat(64) }])).broken).toMatchObject({
       seq: 5,
       what: expect.stringMatching(/was rewritten/),
     });
@@ -301,7 +302,7 @@ describe("an audit log with malformed entries of an older version", () => {
   const good = (name: string) => auditEvent("restartService", clock.now(), { target: { name } });
   const { replayed: _, ...malformed } = auditEvent("calls.refused", clock.now(), { outcome: "refused", status: 401 });
 
-  /** Lines in a chain; an event tells of as many lines before it as it says, and follows the entry before them. */
+  /** Lines in a chain; an event names as many lines before it as it says, and follows the entry before them. */
   function chainOf(kinds: readonly ("good" | "malformed" | { readonly event: string; readonly of: number })[]) {
     const texts: string[] = [];
     const places: Place[] = [origin];
@@ -322,25 +323,27 @@ describe("an audit log with malformed entries of an older version", () => {
     return { texts, last: places.at(-1) ?? origin };
   }
   function logOf(texts: readonly string[]): string {
-    const folder = join(newFolder(), "audit");
-    mkdirSync(folder, { mode: 0o700 });
-    writeFileSync(join(folder, "audit-000000000001.log"), texts.map((text) => `${text}\n`).join(""), { mode: 0o600 });
-    return folder;
+    const directory = join(newDirectory(), "audit");
+    mkdirSync(directory, { mode: 0o700 });
+    writeFileSync(join(directory, "audit-000000000001.log"), texts.map((text) => `${text}\n`).join(""), {
+      mode: 0o600,
+    });
+    return directory;
   }
   const middle = ["good", "malformed", "good", "malformed", "malformed", "good", "good"] as const;
 
   it("is intact, names them, and is continued", async () => {
     const { texts, last } = chainOf(middle);
-    const folder = logOf(texts);
-    const verdict = await verifyAudit(folder, [{ ...last, source: "the journal" }]);
+    const directory = logOf(texts);
+    const verdict = await verifyAudit(directory, [{ ...last, source: "the journal" }]);
     expect(verdict).toMatchObject({ broken: undefined, entries: 7, malformed: 3, last, headsFound: 1 });
     expect(verdict.notes).toEqual(
       [2, 4, 5].map((line) => expect.stringMatching(new RegExp(`:${line}: entry ${line} is malformed.*: replayed$`))),
     );
-    const log = openLog(join(folder, ".."), 1_000_000);
+    const log = openLog(join(directory, ".."), 1_000_000);
     expect(log.head()).toEqual(last);
     write(log, "next");
-    expect(await verifyAudit(folder, [])).toMatchObject({ broken: undefined, entries: 8, malformed: 3 });
+    expect(await verifyAudit(directory, [])).toMatchObject({ broken: undefined, entries: 8, malformed: 3 });
   });
 
   it.each([
@@ -352,7 +355,7 @@ describe("an audit log with malformed entries of an older version", () => {
     const verdict = await verifyAudit(logOf(texts), []);
     expect(verdict).toMatchObject({ broken: undefined, entries: 3, last });
     expect(verdict.notes).toHaveLength(count + 1);
-    // Such an event has to be about these very lines.
+    // Such an event must be about these very lines.
     const changed = [...texts];
     const after = chainOf(["good", "malformed"]);
     const forged = sealedAfter(
@@ -392,9 +395,9 @@ describe("an audit log with malformed entries of an older version", () => {
 
 describe("the reader of the audit log", () => {
   it("answers whatever is in the files, and counts unreadable entries", async () => {
-    const folder = filledLog(9);
-    const files = filesOf(folder).map((path) => [path, readFileSync(path)] as const);
-    const log = openLog(join(folder, ".."));
+    const directory = filledLog(9);
+    const files = filesOf(directory).map((path) => [path, readFileSync(path)] as const);
+    const log = openLog(join(directory, ".."));
     const property = fc.asyncProperty(
       fc.array(fc.tuple(fc.nat(files.length - 1), fc.nat(3000), fc.uint8Array({ maxLength: 200 })), {
         minLength: 1,
@@ -409,7 +412,7 @@ describe("the reader of the audit log", () => {
         }
         const page = await log.list(everything, new AbortController().signal);
         expect(page.entries.length + page.unreadable).toBeGreaterThan(0);
-        await verifyAudit(folder, []);
+        await verifyAudit(directory, []);
       },
     );
     await fc.assert(property, { numRuns: 200 });
@@ -418,19 +421,19 @@ describe("the reader of the audit log", () => {
 
 describe("the script of docs/audit.md", () => {
   it("verifies the chain with jq and sha256sum", () => {
-    const log = openLog(newFolder());
+    const log = openLog(newDirectory());
     for (const text of ["plain", 'a "quote" and a \\', "ä 😀 \u2028 \u007f \ud800", "\u0000\n\t\u001f", "</script>"])
       write(log, text);
     const page = readFileSync(new URL("../../docs/audit.md", import.meta.url), "utf8");
     const [, script = ""] = /```bash\n(cd .*?)```/s.exec(page) ?? [];
     expect(script).toContain("sha256sum");
-    const run = (folder: string): string =>
-      execFileSync("/bin/bash", ["-euo", "pipefail", "-c", script.replace("/var/lib/steward/audit", folder)], {
+    const run = (directory: string): string =>
+      execFileSync("/bin/bash", ["-euo", "pipefail", "-c", script.replace("/var/lib/steward/audit", directory)], {
         encoding: "utf8",
       });
-    expect(run(log.folder)).toBe("whole\n");
-    const [path = ""] = filesOf(log.folder);
+    expect(run(log.directory)).toBe("whole\n");
+    const [path = ""] = filesOf(log.directory);
     writeFileSync(path, readFileSync(path, "utf8").replace("plain", "plane"));
-    expect(() => run(log.folder)).toThrow();
+    expect(() => run(log.directory)).toThrow();
   });
 });

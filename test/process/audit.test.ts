@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { auditFolder, verifyAudit } from "#adapters/audit/index.ts";
+import { auditDirectory, verifyAudit } from "#adapters/audit/index.ts";
 import type { AuditRecord } from "#contract/audit.ts";
 import { createRandom } from "../support/random.ts";
 import { seed } from "../support/seed.ts";
@@ -25,10 +25,10 @@ afterAll(workspace.dispose);
 const environment = { STEWARD_RATE_LIMITS: "off" };
 
 const linesOf = (stateDir: string): readonly string[] =>
-  readdirSync(auditFolder(stateDir))
+  readdirSync(auditDirectory(stateDir))
     .sort()
     .flatMap((name) =>
-      readFileSync(join(auditFolder(stateDir), name), "utf8")
+      readFileSync(join(auditDirectory(stateDir), name), "utf8")
         .trimEnd()
         .split("\n"),
     );
@@ -74,7 +74,7 @@ describe("a service that is killed", () => {
       const known = new Set(recordsOf(stateDir).map(({ request_id: id }) => id));
       expect(all.filter((id) => !known.has(id))).toEqual([]);
     }
-    expect(await verifyAudit(auditFolder(stateDir), [])).toMatchObject({ broken: undefined });
+    expect(await verifyAudit(auditDirectory(stateDir), [])).toMatchObject({ broken: undefined });
     expect(recordsOf(stateDir).filter(({ operation }) => operation === "service.started")).toHaveLength(3);
   });
 });
@@ -90,7 +90,7 @@ describe("steward audit", () => {
     const verified = await steward(service.stateDir, "verify", "--no-journal");
     expect(verified).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^whole: entries 1 to 2 in 1 file\nhead: 2:[0-9a-f]{64}\n$/),
+      stdout: expect.stringMatching(/^intact: entries 1 to 2 in 1 file\nhead: 2:[0-9a-f]{64}\n$/),
     });
     const head = /head: (.*)/.exec(verified.stdout)?.[1] ?? "";
     service.kill("SIGTERM");
@@ -99,7 +99,7 @@ describe("steward audit", () => {
     expect([later.code, JSON.parse(later.stdout)]).toMatchObject([0, { whole: true, headsFound: 1, entries: 3 }]);
     const listed = await steward(service.stateDir, "list", "--offline", "--limit", "2");
     expect(listed).toMatchObject({ code: 0, stdout: expect.stringMatching(/service\.stopped.*\n.*key\.made/) });
-    const path = join(auditFolder(service.stateDir), "audit-000000000001.log");
+    const path = join(auditDirectory(service.stateDir), "audit-000000000001.log");
     writeFileSync(path, readFileSync(path, "utf8").replace('"name":"admin"', '"name":"nobody"'));
     expect(await steward(service.stateDir, "verify", "--no-journal")).toMatchObject({
       code: 1,

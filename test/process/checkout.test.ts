@@ -27,7 +27,7 @@ const inCheckout = (...parts: readonly string[]): string => [checkout, ...parts]
 /** Takes the place of npm: installs a Node, waits in the middle while the file `hold` is there, and fails where `fail` is. */
 const npm = `#!/bin/sh
 set -eu
-echo begun >>"$CHECKOUT/npm.log"
+echo started >>"$CHECKOUT/npm.log"
 mkdir -p node_modules/.bin
 while [ -e "$CHECKOUT/hold" ]; do sleep 0.02; done
 [ ! -e "$CHECKOUT/fail" ]

@@ -174,16 +174,16 @@ describe("completion", () => {
 });
 
 describe("man pages", () => {
-  const folder = workspace.path("man");
+  const directory = workspace.path("man");
   beforeAll(async () => {
-    const argv = [process.execPath, join(root, "scripts/man-pages.ts"), folder] as const;
+    const argv = [process.execPath, join(root, "scripts/man-pages.ts"), directory] as const;
     const { code, stdout } = await runProgram(workspace, argv, { environment: { SOURCE_DATE_EPOCH: "1769868000" } });
     expect([code, stdout]).toEqual([0, expect.stringMatching(/: \d+ pages\n$/)]);
   });
 
   where("groff", () => {
     it("are well-formed for groff, with every warning that there is", async () => {
-      const files = readdirSync(folder).map((file) => join(folder, file));
+      const files = readdirSync(directory).map((file) => join(directory, file));
       const argv = ["/usr/bin/groff", "-man", "-Tutf8", "-ww", "-z", ...files] as const;
       expect(await runProgram(workspace, argv)).toEqual({ code: 0, stdout: "", stderr: "" });
     });
@@ -191,7 +191,7 @@ describe("man pages", () => {
 
   where("mandoc", () => {
     it("are well-formed for mandoc", async () => {
-      const files = readdirSync(folder).map((file) => join(folder, file));
+      const files = readdirSync(directory).map((file) => join(directory, file));
       const argv = ["/usr/bin/mandoc", "-T", "lint", "-W", "warning", ...files] as const;
       expect(await runProgram(workspace, argv)).toEqual({ code: 0, stdout: "", stderr: "" });
     });

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runProgram, runSteward } from "./support/program.ts";
-import { baseEnvironment, mainFile, makeFolder, type RunningService, startService } from "./support/service.ts";
+import { baseEnvironment, mainFile, makeDirectory, type RunningService, startService } from "./support/service.ts";
 import { runInTerminal, type Step } from "./support/terminal.ts";
 import { until } from "./support/until.ts";
 import { createWorkspace } from "./support/workspace.ts";
@@ -12,7 +12,7 @@ import { writeLog } from "./support/ws-journal.ts";
 const workspace = createWorkspace();
 let service: RunningService;
 let keyed: Readonly<Record<string, string>>;
-const journalDir = makeFolder(workspace, "journal", 0o755);
+const journalDir = makeDirectory(workspace, "journal", 0o755);
 const journalFile = `${journalDir}/system.journal`;
 const write = (message: string, priority = 6): void =>
   writeLog(journalFile, [{ message, unit: "app.service", priority }]);
@@ -129,7 +129,7 @@ describe("a follow whose connection is lost", () => {
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       err += text;
     });
-    await until("the beginning", () => out !== "" || undefined);
+    await until("the start", () => out !== "" || undefined);
     write("before");
     await until("what is written", () => out.includes("before\n") || undefined);
     mine.kill("SIGTERM");

@@ -39,7 +39,7 @@ const access = () => ({ STEWARD_URL: service.url, STEWARD_KEY: service.adminKey 
 const oldestNode = (process.env["PATH"] ?? "")
   .split(delimiter)
   .concat("/usr/bin", "/usr/local/bin")
-  .map((folder) => join(folder, "node"))
+  .map((directory) => join(directory, "node"))
   .find((path) => existsSync(path) && spawnSync(path, ["--version"], { encoding: "utf8" }).stdout.startsWith("v20."));
 const untested = oldestNode === undefined ? " (not tested: no Node 20 is installed)" : "";
 

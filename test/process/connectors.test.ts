@@ -157,7 +157,7 @@ describe("SIGHUP", () => {
     const refused = [409, { error: { details: { reason: "outside_window", window: "freeze" } } }];
     expect(await make("", { "X-Plan-Token": token })).toMatchObject(refused);
     window("cron: '61 * * * *'");
-    await reloadSettings(service, "settings not reloaded");
+    await reloadSettings(service, "cannot reload the settings");
     expect(await make("")).toMatchObject(refused);
     // The plan is still the same one: it was held back, not used.
     const override = { "X-Plan-Token": token, "X-Window-Override": "a colleague needs it" };
@@ -171,13 +171,13 @@ describe("SIGHUP", () => {
     write([entry("local")]);
     const service = await start();
     write([entry("local"), entry("local"), "name: x, provider: nobody, model: m"], "  default: gone\n");
-    await reloadSettings(service, "settings not reloaded");
-    await reloadSettings(service, "settings not reloaded");
-    const faults = () => new Set(linesOf(service, "settings not reloaded").map(({ fault }) => String(fault)));
+    await reloadSettings(service, "cannot reload the settings");
+    await reloadSettings(service, "cannot reload the settings");
+    const faults = () => new Set(linesOf(service, "cannot reload the settings").map(({ fault }) => String(fault)));
     expect([...faults()]).toEqual([expect.stringContaining(`${file}:8:`)]);
     // What does not go together is looked for once each part has the right form.
     write([entry("local"), entry("local")], "  default: gone\n");
-    await reloadSettings(service, "settings not reloaded");
+    await reloadSettings(service, "cannot reload the settings");
     await until("all faults", () => faults().size >= 3 || undefined);
     expect([...faults()].slice(1)).toEqual([
       expect.stringMatching(/:4:\d+: connectors\.default: there is no connector gone/),
@@ -188,7 +188,7 @@ describe("SIGHUP", () => {
 });
 
 describe("keys of providers", () => {
-  it("are in no answer, log line, metric or file of the state folder, whatever the provider says", async () => {
+  it("are in no answer, log line, metric or file of the state directory, whatever the provider says", async () => {
     const planted = {
       environment: "sk-planted-Environment-4f9a8c1e7b2d6035",
       file: "sk-planted-File-91c7e5d3b8a2f6047c1d",
@@ -241,7 +241,7 @@ describe("keys of providers", () => {
     for (const secret of [planted.environment, planted.file, planted.credential, basic]) expect(sent).toContain(secret);
 
     writeFileSync(file, `connectors: { list: [{ name: x, provider: openai-compatible, base_url: "${withUser}" }] }`);
-    await reloadSettings(service, "settings not reloaded");
+    await reloadSettings(service, "cannot reload the settings");
     await keep(await fetch(`${service.url}/metrics`));
     service.kill("SIGTERM");
     await service.exit;

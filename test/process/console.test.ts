@@ -43,7 +43,7 @@ describe.runIf(hasBrowser())("the console", () => {
       expect([path, await axeFaults(console.page), await overflowOf(console.page)]).toEqual([path, [], 0]);
       await console.look({ width: 1280, theme: "light" });
     }
-    // What this machine lacks is answered with 503, which the browser tells.
+    // What this machine lacks is answered with 503, which the browser reports.
     expect(console.faults.filter((each) => !each.includes("503"))).toEqual([]);
     await console.context.close();
   });
@@ -99,7 +99,7 @@ describe.runIf(hasBrowser())("the console", () => {
     const { page: proposer, open, context } = await openConsole(browser, { url: own(), key, elevated: true });
     await open("checks?check=memory");
     await proposer.getByRole("button", { name: "Silence", exact: true }).click();
-    const silence = proposer.getByRole("dialog", { name: "Tell nobody of" });
+    const silence = proposer.getByRole("dialog", { name: "Silence" });
     await silence.getByText("Another person has to approve it.").waitFor();
     await silence.getByRole("button", { name: "Silence", exact: true }).click();
     await silence.getByText("It waits for approval.").waitFor();
@@ -185,14 +185,14 @@ describe.runIf(hasBrowser())("the console", () => {
     await field.waitFor();
     for (const width of [1280, 320]) {
       await console.look({ width, theme: "light" });
-      // As text it takes the room that it takes as a hint; of a hint no browser tells whether it is cut off.
+      // As text it takes the space that it takes as a hint; no browser says of a hint whether it is cut off.
       await field.fill("Port, address or service");
       expect([width, await field.evaluate((element) => element.scrollWidth - element.clientWidth)]).toEqual([width, 0]);
     }
     await console.context.close();
   });
 
-  it("says that the connection is lost, keeps what was typed, and goes on when it is back", async () => {
+  it("says that the connection is lost, keeps what was typed, and continues when it is back", async () => {
     const console = await openConsole(browser, { url: own(), key: service.adminKey });
     await console.open("disks");
     const { page, context } = console;

@@ -29,7 +29,7 @@ const faults = async (): Promise<number> => {
   const samples = parseMetrics(await (await get("/metrics")).text());
   return samples.find(({ name }) => name === "svc_journal_faults_total")?.value ?? Number.NaN;
 };
-const warnings = () => service.lines().filter(({ msg }) => msg === "journal file not wholly readable");
+const warnings = () => service.lines().filter(({ msg }) => msg === "cannot read all of a journal file");
 
 describe.skipIf(!canMakeJournals())("a damaged journal file", () => {
   beforeAll(async () => {

@@ -7,7 +7,7 @@ import { createWorkspace } from "./support/workspace.ts";
 const workspace = createWorkspace();
 afterAll(workspace.dispose);
 
-it("a service with few descriptors outlives a flood of connections, and goes on with what needs more of them [caps]", async () => {
+it("a service with few descriptors outlives a flood of connections, and continues with what needs more of them [caps]", async () => {
   const service = await startService(workspace, { openFiles: 160, checks: true });
   const get = async (path: string): Promise<unknown> => {
     const headers = { "X-API-Key": service.adminKey };

@@ -33,7 +33,7 @@ function health(service: RunningService, agent: Agent | false): Promise<number |
   });
 }
 
-/** Asks for `/health` again and again while the work goes on, at least so often, and asserts that every time was answered. */
+/** Asks for `/health` again and again while the work continues, at least so often, and asserts that every time was answered. */
 async function answersMeanwhile(
   service: RunningService,
   agent: Agent | false,
@@ -133,18 +133,18 @@ describe("a flood", () => {
       };
       const agent = false;
       await answersMeanwhile(service, agent, async (answered) => {
-        // Fewer at once than an address may have: else one connection may make room before its request has come.
+        // Fewer at once than an address may have: else one connection may make space before its request has come.
         for (let at = 0; at < 2 * perAddress; at += 1) {
           hold(at);
           if (at % 50 === 49) await answered(1);
         }
         for (let turn = 0; turn < 3; turn += 1) {
           await answered(5);
-          let anew = 0;
+          let restarted = 0;
           for (const [at, socket] of held.entries()) {
-            if (socket.destroyed && anew < 50) {
+            if (socket.destroyed && restarted < 50) {
               hold(at);
-              anew += 1;
+              restarted += 1;
             } else if (again !== "") socket.write(again, "latin1");
           }
         }

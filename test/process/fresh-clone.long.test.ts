@@ -38,7 +38,7 @@ afterAll(() => workspace.dispose());
 const environment = () => ({
   PATH: (process.env["PATH"] ?? "")
     .split(delimiter)
-    .filter((folder) => !folder.includes("node_modules"))
+    .filter((directory) => !directory.includes("node_modules"))
     .join(delimiter),
   HOME: process.env["HOME"] ?? "/root",
   STEWARD_LISTEN: "127.0.0.1:0",
@@ -101,7 +101,7 @@ it("starts with one command: installs what production needs, on the pinned Node,
   const second = await npmStart(({ output }) => {
     expect(output()).not.toContain("installing");
     expect(output()).not.toContain("admin key written");
-    // How to go on is said at each start by hand.
+    // How to continue is said at each start by hand.
     expect(output()).toMatch(/The admin key is in \S+\/admin\.key\. Try:\n\n {2}curl /);
   });
   expect(second).toContain('"msg":"stopped"');
@@ -126,7 +126,7 @@ const steward = async (...args: readonly string[]): Promise<string> => {
   return output;
 };
 
-it("npm test installs its tools beside npm start, which goes on and loads what it has not loaded yet", async () => {
+it("npm test installs its tools beside npm start, which continues and loads what it has not loaded yet", async () => {
   const npm = spawn("npm", ["start"], {
     cwd: clone,
     env: environment(),
@@ -149,8 +149,8 @@ it("npm test installs its tools beside npm start, which goes on and loads what i
   const ended = once(npm, "close");
   npm.kill("SIGTERM");
   await ended;
-  for (const folder of [".cache", ".cache/program"])
-    expect([folder, statSync(join(clone, "node_modules", folder)).mode & 0o777]).toEqual([folder, 0o755]);
+  for (const directory of [".cache", ".cache/program"])
+    expect([directory, statSync(join(clone, "node_modules", directory)).mode & 0o777]).toEqual([directory, 0o755]);
 });
 
 it("runs a bundle, which is made again when a source has changed, also when two start at once", async () => {
@@ -177,6 +177,6 @@ it("runs the sources where no bundle can be kept, or one cannot be made", async 
   writeFileSync(cache(), "");
   expect(await steward("--help")).toContain("Changed: runs the API service");
   rmSync(cache());
-  appendFileSync(join(clone, "src/app/serve.ts"), "\nthis is no program\n");
+  appendFileSync(join(clone, "src/app/serve.ts"), "\nthis is not a program\n");
   expect(await steward("--help")).toContain("Changed: runs the API service");
 });

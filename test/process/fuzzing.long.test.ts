@@ -6,26 +6,26 @@ import { root } from "../fuzz/child.ts";
 import { replay, supervise, type Task } from "../fuzz/supervise.ts";
 import { targets } from "../fuzz/targets/index.ts";
 
-const folder = join(root, "test/fuzz");
+const directory = join(root, "test/fuzz");
 const names = targets.map(({ name }) => name);
 const corpusBytes = 1024 * 1024;
 
 describe("the fuzz targets", () => {
   it("are those of their directory, and only they have a corpus", () => {
-    const modules = readdirSync(join(folder, "targets")).filter((name) => name !== "index.ts");
+    const modules = readdirSync(join(directory, "targets")).filter((name) => name !== "index.ts");
     expect(modules.toSorted()).toEqual(names.map((name) => `${name}.ts`).toSorted());
-    expect(readdirSync(join(folder, "corpus")).toSorted()).toEqual(names.toSorted());
+    expect(readdirSync(join(directory, "corpus")).toSorted()).toEqual(names.toSorted());
   });
 
-  it("have a corpus that is no burden to a checkout", () => {
+  it("have a corpus that is not a burden to a checkout", () => {
     const sizes = names.flatMap((name) =>
-      readdirSync(join(folder, "corpus", name)).map((file) => statSync(join(folder, "corpus", name, file)).size),
+      readdirSync(join(directory, "corpus", name)).map((file) => statSync(join(directory, "corpus", name, file)).size),
     );
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(corpusBytes);
   });
 
   it("takes the whole corpus, with all that was ever found", () => {
-    const { status, stdout } = spawnSync(process.execPath, [join(folder, "main.ts"), "--runs", "0", "--fresh"], {
+    const { status, stdout } = spawnSync(process.execPath, [join(directory, "main.ts"), "--runs", "0", "--fresh"], {
       encoding: "utf8",
     });
     expect(stdout).toMatch(/\nnothing found\n$/);
@@ -36,7 +36,7 @@ describe("the fuzz targets", () => {
 
 describe("the fuzzer", () => {
   const toy = (name: string): Task => ({
-    module: join(folder, "toys", `${name}.ts`),
+    module: join(directory, "toys", `${name}.ts`),
     instrumented: ["test/fuzz/toys/"],
     hangMs: 5_000,
     seed: 1,
@@ -44,8 +44,8 @@ describe("the fuzzer", () => {
     runs: 30_000,
     inputs: [],
     withSeeds: true,
-    workFolder: undefined,
-    keepFolder: undefined,
+    workDirectory: undefined,
+    keepDirectory: undefined,
   });
   const quiet = (): void => undefined;
 
@@ -57,7 +57,7 @@ describe("the fuzzer", () => {
   });
 
   it.each([
-    ["throws", /as it was told/],
+    ["throws", /as requested/],
     ["exits", /ended its process: exit 0/],
     ["rejects", /nobody waits for it/],
     ["works", /it took \d+ steps, and may take 1000/],

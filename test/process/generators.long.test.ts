@@ -38,28 +38,28 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => workspace.dispose());
 
-/** The folder of the generators, which are too large for every checkout: installed once for each lockfile. */
+/** The directory of the generators, which are too large for every checkout: installed once for each lockfile. */
 async function installed(): Promise<string> {
   const digest = createHash("sha256")
     .update(readFileSync(join(recipe, "package-lock.json")))
     .digest("hex")
     .slice(0, 16);
-  const folder = join(root, "node_modules/.cache/generators", digest);
-  if (existsSync(folder)) return folder;
-  const making = `${folder}.${process.pid}`;
+  const directory = join(root, "node_modules/.cache/generators", digest);
+  if (existsSync(directory)) return directory;
+  const making = `${directory}.${process.pid}`;
   mkdirSync(making, { recursive: true });
   for (const file of ["package.json", "package-lock.json"]) cpSync(join(recipe, file), join(making, file));
   const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
   const { status, output } = await run("npm", ["ci", ...flags], making);
   expect([status, output]).toEqual([0, expect.any(String)]);
   try {
-    renameSync(making, folder);
+    renameSync(making, directory);
   } catch (error) {
     rmSync(making, { recursive: true });
     // Another run was first.
-    if (!existsSync(folder)) throw error;
+    if (!existsSync(directory)) throw error;
   }
-  return folder;
+  return directory;
 }
 
 async function run(program: string, args: readonly string[], cwd = workspace.path()) {
@@ -82,7 +82,7 @@ const runTool = (tool: string, ...args: readonly string[]) =>
 /** Else it takes members with a default for required, in requests too. */
 const optional = ["--default-non-nullable", "false"];
 
-/** Each generator with its arguments, and what it makes in the folder `generated`. */
+/** Each generator with its arguments, and what it makes in the directory `generated`. */
 const generators: readonly (readonly [made: string, tool: string, args: readonly string[]])[] = [
   ["openapi-typescript.ts", "openapi-typescript", [document, "-o", "generated/openapi-typescript.ts", ...optional]],
   ["hey-api/index.ts", "openapi-ts", ["-i", document, "-o", "generated/hey-api"]],

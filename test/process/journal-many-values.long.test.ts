@@ -36,12 +36,12 @@ describe.skipIf(!canMakeJournals()).each(attacks)(
   "a journal of 30 files with $identifiers identifiers, $name",
   (attack) => {
     const workspace = createWorkspace();
-    const folder = workspace.path("journal");
+    const directory = workspace.path("journal");
     const crowded = files * (attack.identifiers / attack.inEntry) * attack.times;
     let entries = 0;
 
     beforeAll(() => {
-      entries = files * writeManyValues(folder, attack);
+      entries = files * writeManyValues(directory, attack);
     });
     afterAll(() => workspace.dispose());
 
@@ -59,7 +59,7 @@ describe.skipIf(!canMakeJournals()).each(attacks)(
         [{ units: ["*"] }, crowded, identifiers],
         [{ priority: 6, order: "desc" }, entries, identifiers],
       ];
-      const run: BoundedRun = { folder, queries: cases.map(([query]) => query) };
+      const run: BoundedRun = { directory, queries: cases.map(([query]) => query) };
       const argv = [`--max-old-space-size=${heapMebibytes}`, program, JSON.stringify(run)];
       const { stdout } = await promisify(execFile)(process.execPath, argv);
       const answers = stdout
@@ -80,7 +80,7 @@ describe.skipIf(!canMakeJournals()).each(attacks)(
     it("is searched by all threads of the service within its memory", async () => {
       const service = await startService(workspace, {
         settings: "updates: { enabled: false }\nconnectors: { discover: false }\n",
-        environment: { STEWARD_JOURNAL_DIR: folder },
+        environment: { STEWARD_JOURNAL_DIR: directory },
       });
       const ask = async (query: Readonly<Record<string, string>>, path = "") => {
         const wanted = new URLSearchParams({ since: "1970-01-01T00:00:00Z", ...query }).toString();

@@ -24,9 +24,9 @@ afterAll(workspace.dispose);
 const statusOf = async (url: string, key: string): Promise<number> =>
   (await fetch(`${url}/api/v1/auth/whoami`, { headers: { "X-API-Key": key } })).status;
 
-/** A state folder of a service that has run, made a key and ended. */
+/** A state directory of a service that has run, made a key and ended. */
 let former: string;
-/** A store as the very first moments of a service leave it. */
+/** A store as the very first times of a service leave it. */
 let noKeys: string;
 beforeAll(async () => {
   const service = await startService(workspace);
@@ -42,66 +42,67 @@ beforeAll(async () => {
   database.close();
 });
 
-const store = (folder: string): string => join(folder, "keys.db");
-const removeStore = (folder: string): void => {
-  for (const ending of ["", "-wal", "-shm"]) rmSync(`${store(folder)}${ending}`, { force: true });
+const store = (directory: string): string => join(directory, "keys.db");
+const removeStore = (directory: string): void => {
+  for (const ending of ["", "-wal", "-shm"]) rmSync(`${store(directory)}${ending}`, { force: true });
 };
 
 /** How a store is lost, and whether that shows without opening it. */
-const losses: readonly [string, (folder: string) => void, boolean][] = [
+const losses: readonly [string, (directory: string) => void, boolean][] = [
   ["missing", removeStore, true],
-  ["cut to nothing beside its log", (folder) => truncateSync(store(folder)), true],
+  ["cut to nothing beside its log", (directory) => truncateSync(store(directory)), true],
   [
     "missing, with nothing left but the admin key",
-    (folder) => {
-      for (const name of readdirSync(folder)) if (name !== "admin.key") rmSync(join(folder, name), { recursive: true });
+    (directory) => {
+      for (const name of readdirSync(directory))
+        if (name !== "admin.key") rmSync(join(directory, name), { recursive: true });
     },
     true,
   ],
   [
     "a store that never had a key",
-    (folder) => {
-      removeStore(folder);
-      copyFileSync(noKeys, store(folder));
+    (directory) => {
+      removeStore(directory);
+      copyFileSync(noKeys, store(directory));
     },
     false,
   ],
   [
     "no database",
-    (folder) => {
-      removeStore(folder);
-      writeFileSync(store(folder), "no database".repeat(1000), { mode: 0o600 });
+    (directory) => {
+      removeStore(directory);
+      writeFileSync(store(directory), "no database".repeat(1000), { mode: 0o600 });
     },
     false,
   ],
   [
     "cut off",
-    (folder) => {
-      const database = new DatabaseSync(store(folder));
+    (directory) => {
+      const database = new DatabaseSync(store(directory));
       database.exec("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE");
       database.close();
-      truncateSync(store(folder), statSync(store(folder)).size - 4096);
+      truncateSync(store(directory), statSync(store(directory)).size - 4096);
     },
     false,
   ],
 ];
 
 let round = 0;
-/** A copy of the former state folder, spoiled. */
-function lose(spoil: (folder: string) => void): string {
+/** A copy of the former state directory, spoiled. */
+function lose(spoil: (directory: string) => void): string {
   round += 1;
-  const folder = workspace.path(`lost-${round}`);
-  cpSync(former, folder, { recursive: true });
-  chmodSync(folder, 0o700);
-  spoil(folder);
-  return folder;
+  const directory = workspace.path(`lost-${round}`);
+  cpSync(former, directory, { recursive: true });
+  chmodSync(directory, 0o700);
+  spoil(directory);
+  return directory;
 }
 
-/** All files of the folder with their sizes, without those of the audit log, which notes each start. */
-const listing = (folder: string): readonly string[] =>
-  readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((name) => statSync(join(folder, name)).isFile() && !/^audit|-shm$/.test(name))
-    .map((name) => `${name} ${statSync(join(folder, name)).size}`)
+/** All files of the directory with their sizes, without those of the audit log, which notes each start. */
+const listing = (directory: string): readonly string[] =>
+  readdirSync(directory, { recursive: true, encoding: "utf8" })
+    .filter((name) => statSync(join(directory, name)).isFile() && !/^audit|-shm$/.test(name))
+    .map((name) => `${name} ${statSync(join(directory, name)).size}`)
     .sort();
 
 describe.each(losses)("a key store that is %s", (_, spoil, showsUnopened) => {
@@ -129,7 +130,7 @@ describe.each(losses)("a key store that is %s", (_, spoil, showsUnopened) => {
     expect(await statusOf(again.url, again.adminKey)).toBe(200);
     expect(await statusOf(again.url, readAdminKey(former))).toBe(401);
     expect(again.lines()).toContainEqual(
-      expect.objectContaining({ msg: "key store replaced, all former keys are gone" }),
+      expect.objectContaining({ msg: "key store replaced: all earlier keys are invalid" }),
     );
     const client = createClient({ url: again.url, key: again.adminKey });
     const { entries } = await client.listAudit({ query: { operation: "keystore.replaced" } });
@@ -141,7 +142,7 @@ describe.each(losses)("a key store that is %s", (_, spoil, showsUnopened) => {
 
 describe("a key store that is replaced", () => {
   it("is kept beside the new one with its log, and is never one in use or of a later version", async () => {
-    const stateDir = lose((folder) => truncateSync(store(folder)));
+    const stateDir = lose((directory) => truncateSync(store(directory)));
     const log = readFileSync(join(stateDir, "keys.db-wal"));
     const service = await startService(workspace, { stateDir, arguments: ["--new-admin-key"] });
     const kept = readdirSync(stateDir).filter((name) => /^keys\.db\.lost-\d{8}T\d{6}Z(-wal)?$/.test(name));

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { runProgram } from "./support/program.ts";
 import { openRaw } from "./support/raw-socket.ts";
 import type { RunningService } from "./support/service.ts";
-import { launchService, logged, makeFolder, readAdminKey, startService } from "./support/service.ts";
+import { launchService, logged, makeDirectory, readAdminKey, startService } from "./support/service.ts";
 import { takenPort } from "./support/taken-port.ts";
 import { until } from "./support/until.ts";
 import { createWorkspace } from "./support/workspace.ts";
@@ -19,7 +19,7 @@ async function endsCleanly(service: RunningService, signal: NodeJS.Signals): Pro
   expect(service.lines().at(-1)).toMatchObject({ level: "info", msg: "stopped" });
 }
 
-/** Asserts that the next start on the folder has a key that works, and says where it is. */
+/** Asserts that the next start on the directory has a key that works, and says where it is. */
 async function announcesGoodKey(stateDir: string): Promise<void> {
   const service = launchService(workspace, { stateDir });
   const { url } = await logged(service, "listening");
@@ -60,7 +60,7 @@ describe("the first start", () => {
     await service.exit;
   });
 
-  it("makes the only key, unless a later start is told to make another", async () => {
+  it("makes the only key, unless a later start is asked to make another", async () => {
     const first = await startService(workspace);
     await endsCleanly(first, "SIGTERM");
     const second = await startService(workspace, { stateDir: first.stateDir });
@@ -77,7 +77,7 @@ describe("the first start", () => {
   });
 
   it("that could not write the key is followed by one that does", async () => {
-    const stateDir = makeFolder(workspace, "unwritable-key");
+    const stateDir = makeDirectory(workspace, "unwritable-key");
     mkdirSync(join(stateDir, "admin.key"));
     await expect(launchService(workspace, { stateDir }).exit).resolves.toEqual({ code: 2, signal: null });
     rmdirSync(join(stateDir, "admin.key"));
@@ -97,7 +97,7 @@ describe("the first start", () => {
 const tokens = (service: RunningService, length: number): string =>
   `POST /api/v1/auth/tokens HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${service.adminKey}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\nExpect: 100-continue\r\n\r\n`;
 
-describe("a service that is told to stop", () => {
+describe("a service that is asked to stop", () => {
   it("finishes requests in flight, closes idle connections, and cuts off what never ends", async () => {
     const service = await startService(workspace);
     const { port, adminKey } = service;

@@ -13,7 +13,7 @@ const nobody = 65_534;
 const missing = process.getuid?.() === 0 ? undefined : "needs root, to listen as somebody else";
 if (missing !== undefined) process.stdout.write(`skipped: ports of others: ${missing}\n`);
 
-/** Answers whatever it is asked, and says what it was told. */
+/** Answers whatever it is asked, and says what it was sent. */
 const listener = `
 const { createServer } = require("node:net");
 const server = createServer((socket) => socket.on("error", () => undefined).on("data", (data) => {
@@ -86,15 +86,15 @@ describe("a link in the place of the certificate", () => {
     writeFileSync(settings, "tls: auto\n");
     symlinkSync(secret, `${stateDir}/tls-cert.pem`);
     const environment = { STEWARD_STATE_DIR: stateDir, STEWARD_CONFIG: settings };
-    const folder = workspace.path("stack");
+    const directory = workspace.path("stack");
     for (const argv of [
-      ["observability", "init", folder],
+      ["observability", "init", directory],
       ["keys", "list"],
     ]) {
       const { code, stdout, stderr } = await runSteward(workspace, argv, environment);
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
       expect(stderr).toContain("it is a symbolic link that is not followed");
     }
-    expect(existsSync(folder)).toBe(false);
+    expect(existsSync(directory)).toBe(false);
   });
 });

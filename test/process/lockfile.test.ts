@@ -15,9 +15,9 @@ let checksum: string;
 
 /** A registry of one package. */
 beforeAll(async () => {
-  const folder = workspace.path("made/package");
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "package.json"), '{"name":"other-platform","version":"1.0.0"}');
+  const directory = workspace.path("made/package");
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "package.json"), '{"name":"other-platform","version":"1.0.0"}');
   const tarball = workspace.path("other-platform.tgz");
   execFileSync("tar", ["-czf", tarball, "-C", workspace.path("made"), "package"]);
   const content = readFileSync(tarball);
@@ -44,13 +44,13 @@ const ofNoFile = Object.values(locked).find(({ integrity }) => integrity?.includ
 
 /** Whether npm installs the package when the lockfile says this of its checksum. */
 async function installs(name: string, integrity: string | undefined): Promise<boolean> {
-  const folder = workspace.path(name);
-  mkdirSync(folder);
+  const directory = workspace.path(name);
+  mkdirSync(directory);
   const own = { name: "own", version: "1.0.0", optionalDependencies: { "other-platform": "1.0.0" } };
-  writeFileSync(join(folder, "package.json"), JSON.stringify(own));
+  writeFileSync(join(directory, "package.json"), JSON.stringify(own));
   const other = { version: "1.0.0", optional: true, ...(integrity !== undefined && { integrity }) };
   const lock = { ...own, lockfileVersion: 3, packages: { "": own, "node_modules/other-platform": other } };
-  writeFileSync(join(folder, "package-lock.json"), JSON.stringify(lock));
+  writeFileSync(join(directory, "package-lock.json"), JSON.stringify(lock));
   const options = [
     "--registry",
     url,
@@ -60,9 +60,9 @@ async function installs(name: string, integrity: string | undefined): Promise<bo
     "--no-audit",
     "--no-fund",
   ];
-  const { code, stderr } = await runProgram(workspace, ["npm", "ci", "--prefix", folder, ...options]);
+  const { code, stderr } = await runProgram(workspace, ["npm", "ci", "--prefix", directory, ...options]);
   expect({ code, stderr }).toMatchObject({ code: 0 });
-  return existsSync(join(folder, "node_modules/other-platform"));
+  return existsSync(join(directory, "node_modules/other-platform"));
 }
 
 it("the lockfile's checksum of no file keeps npm from installing a package, which it would install with none", async () => {

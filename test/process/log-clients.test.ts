@@ -49,7 +49,7 @@ it.skipIf(!canMakeJournals())(
       );
     }
     expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThan(0);
-    // And whoever comes afterwards is served.
+    // And anyone who comes afterwards is served.
     expect((await ask(keys[0], "limit=1")).status).toBe(200);
   },
 );

@@ -6,14 +6,14 @@ import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { cacheFolder } from "../host/image.ts";
+import { cacheDirectory } from "../host/image.ts";
 import { runProgram } from "./support/program.ts";
 import { type RunningService, root, startService } from "./support/service.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
 const sources = join(root, "test/mcp-clients");
 // Not below the checkout, whose packages npm would take for these.
-const installed = join(cacheFolder(), "mcp-clients");
+const installed = join(cacheDirectory(), "mcp-clients");
 const installMs = 300_000;
 
 const workspace = createWorkspace();
@@ -38,7 +38,7 @@ interface ToolAnswer {
   readonly structuredContent: Readonly<Record<string, unknown>>;
 }
 
-const lockOf = (folder: string): string => readFileSync(join(folder, "package-lock.json"), "utf8");
+const lockOf = (directory: string): string => readFileSync(join(directory, "package-lock.json"), "utf8");
 
 function install(): void {
   if (existsSync(join(installed, "node_modules")) && lockOf(installed) === lockOf(sources)) return;

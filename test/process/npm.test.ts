@@ -58,10 +58,10 @@ async function npmStart(script: readonly string[] = ["start"]): Promise<Started>
   const npm = spawn("npm", script, {
     cwd: root,
     env: {
-      // The machine's own npm, not what a development folder brings along.
+      // The machine's own npm, not what a development directory brings along.
       PATH: (process.env["PATH"] ?? "")
         .split(delimiter)
-        .filter((folder) => !folder.includes("node_modules"))
+        .filter((directory) => !directory.includes("node_modules"))
         .join(delimiter),
       HOME: workspace.path(),
       npm_config_update_notifier: "false",
@@ -95,7 +95,7 @@ it.each(["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"] as const)(
     // The output closes when the last process that holds it has ended.
     await ended;
     expect(output()).toContain('"msg":"stopped"');
-    // A process closes its output some moments before it is gone.
+    // A process closes its output some times before it is gone.
     await until("end of every process of npm", () => groupOf(npm.pid).length === 0 || undefined);
     await expect(fetch(`${url}/livez`)).rejects.toThrow();
   },
@@ -110,7 +110,7 @@ it("ends in order on Ctrl-C, which the terminal sends to all and npm passes on o
   expect(groupOf(npm.pid)).toEqual([]);
 });
 
-it("goes on with a parent that is not npm's when that ends", async () => {
+it("continues with a parent that is not npm's when that ends", async () => {
   const { promise, resolve } = Promise.withResolvers<number>();
   const shell = spawn("/bin/sh", ["-c", 'sh scripts/run production src/main.ts serve & echo "started $!"; wait'], {
     cwd: root,

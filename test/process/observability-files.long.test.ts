@@ -27,12 +27,12 @@ let made = 0;
 /** Runs `steward observability init` with these settings. */
 async function init(settings: string, environment = {}, words: readonly string[] = []) {
   made += 1;
-  const folder = workspace.path(`stack-${made}`);
-  const ran = await runSteward(workspace, ["observability", "init", folder, ...words], {
+  const directory = workspace.path(`stack-${made}`);
+  const ran = await runSteward(workspace, ["observability", "init", directory, ...words], {
     STEWARD_CONFIG: writeSettings(workspace, settings),
     ...environment,
   });
-  return { folder, ran, text: (file: string) => readFileSync(join(folder, file), "utf8") };
+  return { directory, ran, text: (file: string) => readFileSync(join(directory, file), "utf8") };
 }
 
 /** Values of a series for promtool: each so many times. */
@@ -94,7 +94,7 @@ const seriesOf: Readonly<Record<string, (figures: Values) => readonly { series: 
       series: 'up{job="steward",instance="web1"}',
       values: written(figures.map(([isDown, times]) => [1 - isDown, times])),
     },
-    // Another job that is down is no concern of this alert.
+    // Another job that is down is not a concern of this alert.
     { series: 'up{job="node",instance="web1"}', values: written(figures.map(([, times]) => [0, times])) },
   ],
 };
@@ -162,8 +162,8 @@ const alerts: readonly Alert[] = [
   },
 ];
 
-/** A test file for promtool: these figures, and at each moment whether the alert fires. */
-function ruleTest(alert: Alert, figures: Values, moments: Readonly<Record<number, boolean>>): string {
+/** A test file for promtool: these figures, and at each time whether the alert fires. */
+function ruleTest(alert: Alert, figures: Values, timestamps: Readonly<Record<number, boolean>>): string {
   const { name, severity, labels, summary, description } = alert;
   const firing = {
     exp_labels: { severity, instance: "web1", ...labels },
@@ -177,7 +177,7 @@ function ruleTest(alert: Alert, figures: Values, moments: Readonly<Record<number
       {
         interval: `${intervalSeconds}s`,
         input_series: seriesOf[name]?.(figures),
-        alert_rule_test: Object.entries(moments).map(([seconds, fires]) => ({
+        alert_rule_test: Object.entries(timestamps).map(([seconds, fires]) => ({
           eval_time: `${seconds}s`,
           alertname: name,
           exp_alerts: fires ? [firing] : [],
@@ -276,15 +276,15 @@ describe("steward observability init", () => {
       'notifications: { email: { smtp: "smtps://mail.example.org", from: a@example.org, to: [b@example.org, c@example.org], user: d, password_file: /etc/hostname } }',
       "",
     ].join("\n");
-    const { folder, ran, text } = await init(settings, {}, ["--json"]);
+    const { directory, ran, text } = await init(settings, {}, ["--json"]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     const report = JSON.parse(ran.stdout);
     expect(report).toMatchObject({
-      path: folder,
+      path: directory,
       next_steps: expect.arrayContaining([expect.stringContaining("smtp-password")]),
     });
     for (const file of report.files) {
-      expect(statSync(join(folder, file)).mode & 0o777).toBe(0o644);
+      expect(statSync(join(directory, file)).mode & 0o777).toBe(0o644);
       expect(text(file)).not.toContain("/etc/steward-observability");
       if (!file.endsWith(".md")) expect([file, text(file)]).toEqual([file, expect.not.stringContaining("localhost")]);
     }
@@ -295,7 +295,7 @@ describe("steward observability init", () => {
         smtp_from: "a@example.org",
         smtp_require_tls: true,
         smtp_auth_username: "d",
-        smtp_auth_password_file: `${folder}/alertmanager/smtp-password`,
+        smtp_auth_password_file: `${directory}/alertmanager/smtp-password`,
       },
       receivers: [{ email_configs: [{ to: "b@example.org, c@example.org" }] }, { name: "paging" }],
     });
@@ -306,11 +306,14 @@ describe("steward observability init", () => {
     mkdirSync(stateDir, { mode: 0o700 });
     const { cert } = await makePair(workspace, "own");
     copyFileSync(cert, join(stateDir, "tls-cert.pem"));
-    const { folder, text } = await init("tls: auto\n", { STEWARD_STATE_DIR: stateDir, STEWARD_LISTEN: "127.0.0.1:9" });
+    const { directory, text } = await init("tls: auto\n", {
+      STEWARD_STATE_DIR: stateDir,
+      STEWARD_LISTEN: "127.0.0.1:9",
+    });
     const [scrape] = parse(text("prometheus/prometheus.yml")).scrape_configs;
     expect(scrape).toMatchObject({
       ...{ scheme: "https", follow_redirects: false, static_configs: [{ targets: ["127.0.0.1:9"] }] },
-      tls_config: { ca_file: `${folder}/prometheus/steward-ca.pem` },
+      tls_config: { ca_file: `${directory}/prometheus/steward-ca.pem` },
     });
     expect(text("prometheus/steward-ca.pem")).toBe(readFileSync(cert, "utf8"));
     const other = await init("", {}, ["--url", "https://web1.example.org"]);
@@ -321,14 +324,14 @@ describe("steward observability init", () => {
   });
 
   it("overwrites nothing, and uses no directory whose name settings would have to quote", async () => {
-    const folder = workspace.path("taken");
-    mkdirSync(join(folder, "grafana"), { recursive: true });
-    writeFileSync(join(folder, "grafana/steward.json"), "mine");
+    const directory = workspace.path("taken");
+    mkdirSync(join(directory, "grafana"), { recursive: true });
+    writeFileSync(join(directory, "grafana/steward.json"), "mine");
     const run = (dir: string) => runSteward(workspace, ["observability", "init", dir]);
-    expect(await run(folder)).toMatchObject({ code: 2, stderr: expect.stringContaining("it is there already") });
-    expect(readdirSync(folder)).toEqual(["grafana"]);
+    expect(await run(directory)).toMatchObject({ code: 2, stderr: expect.stringContaining("it is there already") });
+    expect(readdirSync(directory)).toEqual(["grafana"]);
     const odd = workspace.path("a b");
-    expect(await run(odd)).toMatchObject({ code: 2, stderr: expect.stringContaining("cannot use the folder") });
+    expect(await run(odd)).toMatchObject({ code: 2, stderr: expect.stringContaining("cannot use the directory") });
     expect(existsSync(odd)).toBe(false);
   });
 });

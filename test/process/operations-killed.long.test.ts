@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { createRandom } from "../support/random.ts";
 import { seed } from "../support/seed.ts";
 import { runProgram } from "./support/program.ts";
-import { baseEnvironment, makeFolder, root } from "./support/service.ts";
+import { baseEnvironment, makeDirectory, root } from "./support/service.ts";
 import { until } from "./support/until.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
@@ -14,7 +14,7 @@ const workspace = createWorkspace();
 afterAll(workspace.dispose);
 
 const script = join(root, "test/host/support/run-operations.ts");
-const stateDir = makeFolder(workspace, "state");
+const stateDir = makeDirectory(workspace, "state");
 const environment = { ...baseEnvironment(workspace), STEWARD_STATE_DIR: stateDir, STEWARD_TEST_DETACHED: "1" };
 
 /** The service, which starts an operation and looks after it. */
@@ -62,7 +62,7 @@ function kill(pid: number): void {
 }
 
 describe("an operation without systemd", () => {
-  it("goes on when the service is killed, and is found by the next", async () => {
+  it("continues when the service is killed, and is found by the next", async () => {
     const file = workspace.path("numbers");
     const { id, service } = await start("count", { to: 20, stepMs: 50, file });
     await claimOf(id, 1);
@@ -93,7 +93,7 @@ describe("an operation without systemd", () => {
     expect((await look(id)).state).toMatchObject({ status: "failed", error: { details: { reason: "stopped" } } });
   });
 
-  it("comes to its end when service and task are killed at random times", async () => {
+  it("runs to completion when service and task are killed at random times", async () => {
     const { fraction: random } = createRandom(seed);
     for (let round = 0; round < 6; round += 1) {
       const file = workspace.path(`killed-${round}`);

@@ -46,7 +46,7 @@ it.each(protocols)("forwards requests as they are over %s", async (protocol) => 
 });
 
 it.each(protocols)(
-  "drops and counts what a collector refuses over %s, and goes on when it takes some again",
+  "drops and counts what a collector refuses over %s, and continues when it takes some again",
   async (protocol) => {
     receiver = await startOtlpReceiver(protocol);
     const { url, refuse } = receiver;
@@ -54,7 +54,7 @@ it.each(protocols)(
     const body = batches.next();
     const limits = { attempts: 1, waitingBytes: 2 * body.length };
     const { forwarder: passing, counts, events } = await start(protocol, url, limits);
-    // Two wait, and there is no room for more.
+    // Two wait, and there is no space for more.
     for (let count = 0; count < 5; count += 1) passing.forward(body, 1);
     expect(counts.dropped).toBe(3);
     await until("all dropped", () => counts.dropped === 5 || undefined);

@@ -251,7 +251,7 @@ describe("messages over gRPC that never end", () => {
       stream.on("response", (headers) => resolve(headers["grpc-status"]));
       stream.on("error", () => undefined);
       stream.on("close", () => resolve("closed"));
-      // The head of a message of four megabytes, and the beginning of it.
+      // The head of a message of four megabytes, and the start of it.
       stream.write(Buffer.concat([Buffer.from([0, 0, 0x40, 0, 0]), Buffer.alloc(1000)]));
     });
 
@@ -292,7 +292,7 @@ describe("messages over gRPC that never end", () => {
 describe("more connections to the receivers than are served at a time", () => {
   const head = (more = "") =>
     `POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n${more}\r\n`;
-  /** Opens receivers with few connections; users are told apart by the address that they come from. */
+  /** Opens receivers with few connections; users are distinguished by the address that they come from. */
   const openFew = (active: number, waiting: number) =>
     openReceivers({
       take: () => Promise.resolve({ rejected: 0, message: "" }),
@@ -328,7 +328,7 @@ describe("more connections to the receivers than are served at a time", () => {
   it("are served although one user holds all, over HTTP and gRPC", async () => {
     const { ports, close } = await openFew(4, 100);
     for (const port of [ports.http, ports.grpc]) {
-      // They have begun to say something, and go on for ever.
+      // They have started to say something, and continue for ever.
       const hogs = Array.from({ length: 30 }, () => speak(port, "P"));
       await Promise.all(hogs.map(({ socket }) => once(socket, "connect")));
     }
@@ -342,7 +342,7 @@ describe("more connections to the receivers than are served at a time", () => {
     close();
   });
 
-  it("are closed beyond those that wait, of whoever has the most there", async () => {
+  it("are closed beyond those that wait, of the client with the most there", async () => {
     const { ports, close } = await openFew(1, 5);
     const first = speak(ports.http, "P");
     await once(first.socket, "connect");

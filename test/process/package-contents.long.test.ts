@@ -18,9 +18,9 @@ describe.skipIf(missing !== undefined)("the Debian package", () => {
   const tree = workspace.path("tree");
   let deb = "";
   beforeAll(async () => {
-    const folder = await ensureDeb(version);
-    const [name = ""] = readdirSync(folder);
-    deb = join(folder, name);
+    const directory = await ensureDeb(version);
+    const [name = ""] = readdirSync(directory);
+    deb = join(directory, name);
     mkdirSync(tree);
     await runProgram(workspace, ["dpkg-deb", "--extract", deb, tree]);
   }, buildMs);

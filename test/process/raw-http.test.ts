@@ -29,7 +29,7 @@ const live = request("GET /livez");
 const tunnel = "CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const garbage = "\0\0\0\0\r\n\r\n";
 
-// Whatever was sent, the service goes on.
+// Whatever was sent, the service continues.
 afterEach(async () => {
   expect((await ask(live))?.status).toBe(200);
 });

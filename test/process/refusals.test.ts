@@ -2,7 +2,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, statSync, symlinkSync, wri
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runSteward } from "./support/program.ts";
-import { type LaunchOptions, launchService, makeFolder, startService, writeSettings } from "./support/service.ts";
+import { type LaunchOptions, launchService, makeDirectory, startService, writeSettings } from "./support/service.ts";
 import { takenPort } from "./support/taken-port.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
@@ -30,9 +30,9 @@ const on = (listen: string, settings?: string): LaunchOptions => ({
   environment: { STEWARD_LISTEN: listen },
   ...(settings !== undefined && { settings }),
 });
-/** A state folder in which a name leads elsewhere. */
+/** A state directory in which a name leads elsewhere. */
 function ledAstray(name: string): LaunchOptions {
-  const stateDir = makeFolder(workspace, `led-astray-${name}`);
+  const stateDir = makeDirectory(workspace, `led-astray-${name}`);
   writeFileSync(workspace.path(`elsewhere-${name}`), "");
   symlinkSync(workspace.path(`elsewhere-${name}`), join(stateDir, name));
   return { stateDir };
@@ -58,7 +58,7 @@ const refusals: readonly [string, () => LaunchOptions, code: number, messages: r
   [
     "a state directory of another user",
     () => {
-      const stateDir = isRoot ? makeFolder(workspace, "theirs") : "/usr";
+      const stateDir = isRoot ? makeDirectory(workspace, "theirs") : "/usr";
       if (isRoot) chownSync(stateDir, nobody, nobody);
       return { stateDir };
     },
@@ -68,7 +68,7 @@ const refusals: readonly [string, () => LaunchOptions, code: number, messages: r
   [
     "a state directory that cannot be written",
     () => {
-      const stateDir = makeFolder(workspace, "read-only", 0o500);
+      const stateDir = makeDirectory(workspace, "read-only", 0o500);
       if (isRoot) chownSync(stateDir, nobody, nobody);
       return { stateDir, ...(isRoot && { uid: nobody }) };
     },
@@ -78,7 +78,7 @@ const refusals: readonly [string, () => LaunchOptions, code: number, messages: r
   [
     "a corrupt key store",
     () => {
-      const stateDir = makeFolder(workspace, "broken");
+      const stateDir = makeDirectory(workspace, "broken");
       writeFileSync(join(stateDir, "keys.db"), "not a database".repeat(100), { mode: 0o600 });
       return { stateDir };
     },
@@ -100,11 +100,11 @@ describe("the start of the service", () => {
     if (messages === places) expect(existsSync(service.stateDir)).toBe(false);
   });
 
-  it("is refused with a state directory that another service uses, which goes on", async () => {
+  it("is refused with a state directory that another service uses, which continues", async () => {
     const first = await startService(workspace);
     const second = launchService(workspace, { stateDir: first.stateDir });
     await expect(second.exit).resolves.toEqual({ code: 2, signal: null });
-    expect(second.stderr()).toContain("another Steward runs with this state folder");
+    expect(second.stderr()).toContain("another Steward runs with this state directory");
     expect((await fetch(`${first.url}/livez`)).status).toBe(200);
   });
 

@@ -11,7 +11,7 @@ import { createRandom, type Random } from "../support/random.ts";
 import { seed } from "../support/seed.ts";
 import { createAnswerCheck, type OpenapiDocument, operationsOf } from "./support/openapi.ts";
 import type { RawAnswer } from "./support/raw-socket.ts";
-import { makeFolder, type RunningService, root, startService } from "./support/service.ts";
+import { makeDirectory, type RunningService, root, startService } from "./support/service.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
 const wanted = 20_000;
@@ -24,12 +24,12 @@ let keys: Readonly<Record<string, string>>;
 let lastId = "none";
 
 beforeAll(async () => {
-  const stateDir = makeFolder(workspace, "state");
+  const stateDir = makeDirectory(workspace, "state");
   const isRoot = process.getuid?.() === 0;
   if (isRoot) chownSync(stateDir, nobody, nobody);
   service = await startService(workspace, {
     stateDir,
-    environment: { STEWARD_RATE_LIMITS: "off", STEWARD_JOURNAL_DIR: makeFolder(workspace, "journal", 0o755) },
+    environment: { STEWARD_RATE_LIMITS: "off", STEWARD_JOURNAL_DIR: makeDirectory(workspace, "journal", 0o755) },
     // So that what slips through does nothing to the machine of the tests.
     ...(isRoot && { uid: nobody }),
   });

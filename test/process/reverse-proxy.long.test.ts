@@ -75,13 +75,13 @@ const proxies = {
       "127.0.0.1:8471": `127.0.0.1:${web2}`,
     });
     const file = workspace.path("nginx.conf");
-    const folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    const directories = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
       (each) => `${each}_temp_path ${workspace.path(`nginx-${each}`)};`,
     );
     writeFileSync(
       file,
       // Without workers: they would outlive a master that is killed.
-      `daemon off; master_process off; ${process.getuid?.() === 0 ? "user root; " : ""}pid ${workspace.path("nginx.pid")};\nerror_log ${workspace.path("nginx.log")};\nevents {}\nhttp { access_log off; ${folders.join(" ")}\n${site}\n}\n`,
+      `daemon off; master_process off; ${process.getuid?.() === 0 ? "user root; " : ""}pid ${workspace.path("nginx.pid")};\nerror_log ${workspace.path("nginx.log")};\nevents {}\nhttp { access_log off; ${directories.join(" ")}\n${site}\n}\n`,
     );
     start(["/usr/sbin/nginx", "-e", workspace.path("nginx.log"), "-c", file]);
   },

@@ -70,7 +70,7 @@ describe("sessions of a service", () => {
     const settings = "sessions: { idle: 10m }\nupdates: { enabled: false }\nconnectors: { discover: false }\n";
     const service = await startService(workspace, { settings });
     const [bin, runtime, seen] = [workspace.path("bin"), workspace.path("runtime"), workspace.path("seen")];
-    for (const folder of [bin, runtime]) mkdirSync(folder, { mode: 0o700 });
+    for (const directory of [bin, runtime]) mkdirSync(directory, { mode: 0o700 });
     // The browser of this test: it keeps what it was given.
     writeFileSync(join(bin, "xdg-open"), `#!/bin/sh\n/usr/bin/env >${seen}.env\necho "$# $1" >${seen}\necho chatter\n`);
     chmodSync(join(bin, "xdg-open"), 0o755);

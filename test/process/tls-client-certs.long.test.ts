@@ -263,7 +263,7 @@ describe("a client certificate that is not to be believed [forged-client-certifi
   );
 });
 
-/** Bytes of an answer on a connection that goes on. */
+/** Bytes of an answer on a connection that continues. */
 const answerOn = async (socket: Socket): Promise<string> => String((await once(socket, "data"))[0]);
 
 const requestText = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
@@ -311,8 +311,8 @@ describe("a reload with a list that revokes a client certificate", () => {
     const stream = await openStream(service.url, "/api/v1/ws/health", { ca: tls.ca, client: tls });
     const agent = new Agent({ keepAlive: true, ...tls });
     expect(await sendBy(agent, service)).toEqual({ status: 200, connection: "keep-alive" });
-    const begun = connectTcp(service.port, "127.0.0.1");
-    await once(begun, "connect");
+    const started = connectTcp(service.port, "127.0.0.1");
+    await once(started, "connect");
     // Connections are taken in the order in which they were made.
     const [unasked, upgrading] = [await connected(), await connected()];
     await revokeClient();
@@ -327,7 +327,7 @@ describe("a reload with a list that revokes a client certificate", () => {
     const late = new WebSocket(address, { createConnection: () => upgrading });
     const [code, reason] = await once(late, "close");
     expect([code, String(reason)]).toEqual([1001, "certificates are being verified again"]);
-    const secured = connectTls({ socket: begun, ...tls, servername: "localhost" });
+    const secured = connectTls({ socket: started, ...tls, servername: "localhost" });
     await once(secured, "secureConnect");
     secured.write(requestText("/api/v1/auth/whoami"));
     expect(await answerOn(secured)).toMatch(/\r\nconnection: close\r\n/i);

@@ -132,7 +132,7 @@ describe("TLS files", () => {
     const before = part.current();
     spoil(files);
     await reload();
-    expect(lines.join("")).toContain("TLS not reloaded, the former certificate stays");
+    expect(lines.join("")).toContain("cannot reload TLS: the previous certificate stays in use");
     expect(lines.join("")).toMatch(message);
     expect(part.current()).toEqual(before);
   });

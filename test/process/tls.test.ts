@@ -185,7 +185,7 @@ describe("tls: { cert, key }", () => {
     if (canMakeJournals()) {
       const entries = messages.map((message) => ({ message, unit: "app.service", priority: 6 }));
       writeLog(join(journalDir, "system.journal"), entries);
-      // The directory was empty when the streams began, which each was told.
+      // The directory was empty when the streams began, which each got as a message.
       for (const stream of streams) {
         const frames = (await stream.last("end")).filter(({ type }) => type !== "error");
         expect(frames.map(({ message }) => message)).toEqual(messages);

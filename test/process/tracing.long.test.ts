@@ -159,7 +159,7 @@ describe("traces that a service exports", () => {
     });
   });
 
-  it("are not exported where the caller does not sample them, and begin anew after a malformed traceparent", async () => {
+  it("are not exported where the caller does not sample them, and starts over after a malformed traceparent", async () => {
     const unwanted = newTrace();
     const first = await ask(service, "/api/v1/health", traceparent(unwanted, "00"));
     const broken = await ask(service, "/api/v1/health", { traceparent: `00-${secret}-${parent}-01` });
@@ -170,7 +170,7 @@ describe("traces that a service exports", () => {
     expect(receiver.spans().filter(({ traceId }) => traceId === unwanted)).toEqual([]);
     const span = receiver.spans().find((each) => String(each.attributes["http.response.header.x-request-id"]) === id);
     expect(span).toMatchObject({ parentSpanId: "", traceId: expect.stringMatching(/^[0-9a-f]{32}$/) });
-    // It is in the log all the same: whoever asked may have the rest of it.
+    // It is in the log all the same: anyone who asked may have the rest of it.
     const line = service.lines().find(({ request_id: each }) => each === first.headers.get("x-request-id"));
     expect(line).toMatchObject({ trace_id: unwanted });
   });

@@ -248,15 +248,15 @@ describe("a connection that goes wrong", () => {
 
   it("is an error of each host that is asked", async () => {
     server.answer = () => httpAnswer(`{"services":${bell}`);
-    const folder = mkdtempSync(join(tmpdir(), "steward-answers-"));
-    mkdirSync(join(folder, "steward"));
-    writeFileSync(join(folder, "key"), "stw_x\n", { mode: 0o600 });
-    const context = { url: server.url, key_file: join(folder, "key") };
-    writeFileSync(join(folder, "steward/contexts.yaml"), JSON.stringify({ contexts: { a: context, b: context } }));
+    const directory = mkdtempSync(join(tmpdir(), "steward-answers-"));
+    mkdirSync(join(directory, "steward"));
+    writeFileSync(join(directory, "key"), "stw_x\n", { mode: 0o600 });
+    const context = { url: server.url, key_file: join(directory, "key") };
+    writeFileSync(join(directory, "steward/contexts.yaml"), JSON.stringify({ contexts: { a: context, b: context } }));
     const ended = await runInProcess(["--context", "a,b", "services", "list", "--json"], {
-      environment: { XDG_CONFIG_HOME: folder },
+      environment: { XDG_CONFIG_HOME: directory },
     });
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
     expect(actedUpon(ended)).toBeUndefined();
     expect(ended.code).toBe(exitCode.couldNotRun);
     expect(JSON.parse(ended.out)).toEqual(
@@ -281,7 +281,7 @@ describe("names that a person gives", () => {
     ["a body", ["api", "create-key", "--data", `{${hostile}`]],
     ["a file with a body", ["api", "create-key", "--data", `@/nowhere/${hostile}`]],
     ["a time", ["logs", "--since", hostile]],
-    ["a folder", ["plugins", "new", hostile]],
+    ["a directory", ["plugins", "new", hostile]],
   ])("are shown as text: %s", async (_, argv) => {
     server.answer = () => httpAnswer("{}", { status: "404 Not Found" });
     const ended = await run(argv);

@@ -2,21 +2,21 @@ import { chmodSync, existsSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { afterAll, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import type { RunningService } from "../process/support/service.ts";
-import { makeFolder, startService } from "../process/support/service.ts";
+import { makeDirectory, startService } from "../process/support/service.ts";
 import { until } from "../process/support/until.ts";
 import { createWorkspace } from "../process/support/workspace.ts";
 
 const workspace = createWorkspace();
 afterAll(workspace.dispose);
 
-/** A folder with a program of its own under every name that this machine has one for; each writes down that it was run. */
+/** A directory with a program of its own under every name that this machine has one for; each writes down that it was run. */
 function makeFakePrograms(ran: string): string {
-  const folder = makeFolder(workspace, "programs", 0o755);
+  const directory = makeDirectory(workspace, "programs", 0o755);
   const fake = workspace.path("programs", "fake-program");
   writeFileSync(fake, `#!/bin/sh\necho "$0 $*" >> ${ran}\n`, { mode: 0o755 });
   const names = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].flatMap((each) => readdirSync(each));
   for (const name of new Set(names)) symlinkSync(fake, workspace.path("programs", name));
-  return folder;
+  return directory;
 }
 
 /** Lets the service start all the programs that it has a use for without being asked to change anything. */
@@ -35,22 +35,22 @@ async function useEverything(service: RunningService): Promise<void> {
 }
 
 function makePlugin(): string {
-  // Plugins run as nobody, who has to be able to get there.
+  // Plugins run as nobody, who must be able to get there.
   chmodSync(workspace.path(), 0o755);
-  const folder = makeFolder(workspace, "plugins", 0o755);
-  makeFolder(workspace, "plugins/environment", 0o755);
+  const directory = makeDirectory(workspace, "plugins", 0o755);
+  makeDirectory(workspace, "plugins/environment", 0o755);
   const file = (name: string) => workspace.path("plugins", "environment", name);
   writeFileSync(file("plugin.yaml"), 'name: environment\ntype: command\nversion: "1.0"\nexec: run\n', { mode: 0o644 });
   writeFileSync(file("run"), "#!/bin/sh\nexec env\n", { mode: 0o755 });
-  return folder;
+  return directory;
 }
 
-describe("the environment of whoever starts the service", () => {
+describe("the environment of anyone who starts the service", () => {
   it("names no program that the service runs, and reaches no process that it starts [path-of-the-caller]", async () => {
     const ran = workspace.path("ran");
-    const told = workspace.path("told");
+    const reported = workspace.path("told");
     const programs = makeFakePrograms(ran);
-    writeFileSync(workspace.path("monitoring"), `#!/bin/sh\n/usr/bin/env > ${told}\necho OK\n`, { mode: 0o755 });
+    writeFileSync(workspace.path("monitoring"), `#!/bin/sh\n/usr/bin/env > ${reported}\necho OK\n`, { mode: 0o755 });
     const service = await startService(workspace, {
       settings: [
         "connectors: { discover: false }",
@@ -70,7 +70,9 @@ describe("the environment of whoever starts the service", () => {
       },
     });
     await useEverything(service);
-    const environment = await until("the plugin", () => (existsSync(told) ? readFileSync(told, "utf8") : undefined));
+    const environment = await until("the plugin", () =>
+      existsSync(reported) ? readFileSync(reported, "utf8") : undefined,
+    );
     expect(environment.split("\n").sort()).toEqual(
       expect.arrayContaining(["HOME=/nonexistent", "LC_ALL=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]),
     );

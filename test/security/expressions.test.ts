@@ -9,7 +9,7 @@ const newThread = (): Worker => new Worker(new URL("./support/match-thread.ts", 
 let thread = newThread();
 afterAll(() => thread.terminate());
 
-/** Matches in a thread, which is ended with the test: what takes exponential time goes on for years. */
+/** Matches in a thread, which is ended with the test: what takes exponential time continues for years. */
 async function match(request: MatchRequest, signal: AbortSignal): Promise<MatchReply> {
   try {
     const reply = once(thread, "message", { signal });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { runSteward } from "../process/support/program.ts";
-import { makeFolder, type RunningService, startService, writeSettings } from "../process/support/service.ts";
+import { makeDirectory, type RunningService, startService, writeSettings } from "../process/support/service.ts";
 import { createWorkspace } from "../process/support/workspace.ts";
 import { hostileTexts } from "./support/hostile-texts.ts";
 
@@ -33,10 +33,10 @@ const names: readonly Buffer[] = [
 let service: RunningService;
 let settings: string;
 
-/** Makes a folder of each name, with files that would do for a plugin and for a snapshot. */
-function fill(folder: string): void {
+/** Makes a directory of each name, with files that would do for a plugin and for a snapshot. */
+function fill(directory: string): void {
   for (const name of names) {
-    const path = Buffer.concat([Buffer.from(`${folder}/`), name]);
+    const path = Buffer.concat([Buffer.from(`${directory}/`), name]);
     mkdirSync(path, { recursive: true, mode: 0o755 });
     const file = (each: string) => Buffer.concat([path, Buffer.from(`/${each}`)]);
     writeFileSync(file("plugin.yaml"), 'name: harmless\ntype: command\nversion: "1"\nexec: run\n', { mode: 0o644 });
@@ -47,9 +47,9 @@ function fill(folder: string): void {
 }
 
 beforeAll(async () => {
-  const stateDir = makeFolder(workspace, "state");
-  fill(makeFolder(workspace, "plugins", 0o755));
-  for (const each of ["snapshots", "operations"]) fill(makeFolder(workspace, `state/${each}`));
+  const stateDir = makeDirectory(workspace, "state");
+  fill(makeDirectory(workspace, "plugins", 0o755));
+  for (const each of ["snapshots", "operations"]) fill(makeDirectory(workspace, `state/${each}`));
   settings = `updates: { enabled: false }\nconnectors: { discover: false }\nplugins: { dirs: [${workspace.path("plugins")}] }\n`;
   service = await startService(workspace, {
     checks: true,
@@ -111,8 +111,8 @@ describe("hostile file names", () => {
 
   it("have run nothing", () => {
     expect(existsSync(sentinel)).toBe(false);
-    for (const folder of ["/", "/tmp", workspace.path(), service.stateDir])
-      expect(existsSync(join(folder, trace))).toBe(false);
+    for (const directory of ["/", "/tmp", workspace.path(), service.stateDir])
+      expect(existsSync(join(directory, trace))).toBe(false);
     expect(service.lines().length).toBeGreaterThan(50);
     expect(service.stderr()).not.toMatch(/Warning|Error/);
   });

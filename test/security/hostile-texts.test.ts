@@ -26,19 +26,19 @@ let service: RunningService;
 /** The example of a name in the table, so that text reaches a process. */
 const pluginName = "certificates";
 function makePlugin(): string {
-  // Plugins run as nobody, who has to be able to get there, and may leave traces where everybody may.
+  // Plugins run as nobody, who must be able to get there, and may leave traces where everybody may.
   chmodSync(workspace.path(), 0o1777);
-  const folder = workspace.path("plugins", pluginName);
-  mkdirSync(folder, { recursive: true, mode: 0o755 });
-  writeFileSync(`${folder}/plugin.yaml`, `name: ${pluginName}\ntype: command\nversion: "1"\nexec: run\n`, {
+  const directory = workspace.path("plugins", pluginName);
+  mkdirSync(directory, { recursive: true, mode: 0o755 });
+  writeFileSync(`${directory}/plugin.yaml`, `name: ${pluginName}\ntype: command\nversion: "1"\nexec: run\n`, {
     mode: 0o644,
   });
-  writeFileSync(`${folder}/run`, '#!/bin/sh\nprintf "<%s>" "$@"\ncat\n', { mode: 0o755 });
+  writeFileSync(`${directory}/run`, '#!/bin/sh\nprintf "<%s>" "$@"\ncat\n', { mode: 0o755 });
   return workspace.path("plugins");
 }
 
 beforeAll(async () => {
-  // Packages may be looked at, not changed: this is the machine that the tests run on.
+  // Packages may be inspected, not changed: this is the machine that the tests run on.
   const settings = `updates: { enabled: false }\nconnectors: { discover: false }\nplugins: { dirs: [${makePlugin()}] }\n`;
   service = await startService(workspace, { checks: true, settings, environment: { STEWARD_RATE_LIMITS: "off" } });
   const client = createClient({ url: service.url, key: service.adminKey });
@@ -46,11 +46,11 @@ beforeAll(async () => {
 });
 afterAll(workspace.dispose);
 
-/** Where a command begins: the folder of the service, `/`, and those for what is temporary. */
-const beginnings = () => [workspace.path(), "/", "/tmp", "/var/tmp", "/dev/shm", service.stateDir];
+/** Where a command begins: the directory of the service, `/`, and those for what is temporary. */
+const prefixes = () => [workspace.path(), "/", "/tmp", "/var/tmp", "/dev/shm", service.stateDir];
 
 afterEach(async () => {
-  expect(beginnings().filter((folder) => existsSync(join(folder, trace)))).toEqual([]);
+  expect(prefixes().filter((directory) => existsSync(join(directory, trace)))).toEqual([]);
   expect(existsSync(sentinel)).toBe(false);
   expect(readdirSync(workspace.path()).filter((name) => /[^\w.-]/.test(name))).toEqual([]);
   expect((await fetch(`${service.url}/livez`)).status).toBe(200);
@@ -118,9 +118,9 @@ describe("hostile text in every input of every operation", () => {
   it("forges no line of the log or of the audit log [forged-log-lines]", () => {
     // Reading them fails where a line is not one JSON object.
     expect(service.lines().length).toBeGreaterThan(1_000);
-    const folder = join(service.stateDir, "audit");
-    const audit = readdirSync(folder).flatMap((name) =>
-      readFileSync(join(folder, name), "utf8").split("\n").slice(0, -1),
+    const directory = join(service.stateDir, "audit");
+    const audit = readdirSync(directory).flatMap((name) =>
+      readFileSync(join(directory, name), "utf8").split("\n").slice(0, -1),
     );
     expect(audit.length).toBeGreaterThan(100);
     for (const line of audit) expect(JSON.parse(line)).toMatchObject({ operation: expect.any(String) });
@@ -140,9 +140,9 @@ describe("hostile text in the filters of the streams", () => {
     for (const { text } of texts)
       for (const member of ["unit", "priority", "grep", text]) stream.send({ type: "filter", [member]: text });
     await stream.handled();
-    const told = stream.frames.filter(({ type }) => type === "error").map((frame) => JSON.stringify(frame));
+    const reported = stream.frames.filter(({ type }) => type === "error").map((frame) => JSON.stringify(frame));
     // A machine without a journal says so first.
-    const refused = told.filter((frame) => !frame.includes('"code":"UNAVAILABLE"'));
+    const refused = reported.filter((frame) => !frame.includes('"code":"UNAVAILABLE"'));
     // A priority is one of a list; of the others some are text that may well be searched for.
     expect(refused.filter((frame) => frame.includes('"field":"priority"'))).toHaveLength(texts.length);
     for (const frame of refused) expect(frame).toContain('"code":"VALIDATION_ERROR"');

@@ -102,7 +102,7 @@ describe.runIf(hasBrowser())("passkeys on the page to sign in", () => {
     expect([answer.status, await answer.text()]).toEqual([401, expect.stringContaining("origin")]);
   });
 
-  it("are not offered where the address is no name, and the page says why", async () => {
+  it("are not offered where the address is not a name, and the page says why", async () => {
     await page.goto(`http://127.0.0.1:${service.port}/console/`);
     await page.getByText("Passkeys need a name in the address of this page, not an IP address.").first().waitFor();
     expect(await button("Sign in with a passkey").isVisible()).toBe(false);

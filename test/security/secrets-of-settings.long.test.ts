@@ -33,7 +33,7 @@ const secrets = {
   webhookAddress: "PLANTEDwebhookaddress10293847",
   webhookHeader: "PLANTEDwebhookheader56473829",
 };
-/** Port 9 refuses: what fails is told of, and that is where secrets get out. */
+/** Port 9 refuses: what fails is reported, and that is where secrets get out. */
 const nowhere = "127.0.0.1:9";
 
 const file = (name: string, text: string): string => {
@@ -121,7 +121,7 @@ describe("secrets that settings lead to", () => {
     expect(seenIn(await answers())).toEqual([]);
   });
 
-  it("are in no line of the log, and in no file of the state folder [secrets-in-answers]", () => {
+  it("are in no line of the log, and in no file of the state directory [secrets-in-answers]", () => {
     expect(service.lines().length).toBeGreaterThan(30);
     expect(seenIn(service.stdout() + service.stderr())).toEqual([]);
     const files = readdirSync(service.stateDir, { recursive: true, withFileTypes: true }).filter((each) =>

@@ -237,7 +237,7 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
     expect(await inOther({ cookie: true, secret: true })).toBe(200);
   });
 
-  it("is begun by a code once", async () => {
+  it("is started by a code once", async () => {
     const code = await codeOf();
     await page.goto(`${own()}/console/access#code=${code}`);
     await signedIn(page);

@@ -23,7 +23,7 @@ describe("a process killed by a number or a name that others wrote", () => {
       `src/adapters/procfs/processes.ts: process.kill(pid, \`SIG$\{signal}\`);`,
     ]);
     expect(linesWith(/[[(]\s*["'`](\/\S*\/)?(pkill|killall|kill|fuser|skill)["'`],/)).toEqual([]);
-    // Of systemd only units are told to end, by names that the service has made itself.
+    // Of systemd only units are asked to end, by names that the service has made itself.
     expect(linesWith(/\b(KillUnit|QueueSignalUnit|KillUnitSubgroup)\b/)).toEqual([]);
   });
 });
@@ -61,7 +61,7 @@ describe("code made from text", () => {
 });
 
 describe("rights that nobody gave", () => {
-  it("have no operation without a scope but those that tell nothing about the host [forgotten-authorisation]", () => {
+  it("have no operation without a scope but those that say nothing about the host [forgotten-authorisation]", () => {
     const open = Object.entries<Operation>(operations).filter(([, { scope }]) => scope === "public");
     // To begin a session the credential is in the body; what a passkey signs for it is a random number.
     expect(open.map(([name]) => name)).toEqual([

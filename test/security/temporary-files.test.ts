@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, watch, writeF
 import { afterAll, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { filesBelow, read } from "../invariants/project.ts";
-import { makeFolder, startService } from "../process/support/service.ts";
+import { makeDirectory, startService } from "../process/support/service.ts";
 import { until } from "../process/support/until.ts";
 import { createWorkspace } from "../process/support/workspace.ts";
 
@@ -27,7 +27,7 @@ describe("predictable temporary files", () => {
   });
 
   it("are not reached by links in the shared directory, and nothing is left there [temporary-files]", async () => {
-    const shared = makeFolder(workspace, "shared", 0o1777);
+    const shared = makeDirectory(workspace, "shared", 0o1777);
     const victim = workspace.path("victim");
     writeFileSync(victim, "mine");
     for (const name of [
@@ -61,7 +61,10 @@ describe("predictable temporary files", () => {
     await client.listChecks();
     await client.enablePlugin({ params: { name: "slow" }, body: {} });
     const ran = client.runPlugin({ params: { name: "slow" }, body: {} });
-    await until("its folder", () => [...made.keys()].some((each) => each.startsWith("steward-plugin-")) || undefined);
+    await until(
+      "its directory",
+      () => [...made.keys()].some((each) => each.startsWith("steward-plugin-")) || undefined,
+    );
     writeFileSync(goOn, "");
     const { stdout } = await ran;
     service.kill("SIGTERM");

@@ -73,7 +73,7 @@ describe("a terminal that shows what a service says", () => {
   );
 
   it.each(asPrograms.map((argv) => [argv.join(" "), argv] as const))(
-    "is told nothing but text by the program in a pipe: %s",
+    "gets nothing but text from the program in a pipe: %s",
     async (_, argv) => {
       for (const fails of [false, true]) {
         service.fails = fails;

@@ -5,7 +5,7 @@ export const triesAll = process.env["STEWARD_TESTS"] === "all";
 export const byBreadth = <T>(some: T, all: T): T => (triesAll ? all : some);
 
 /**
- * What of a list is tried in one of many places: in `npm test` every sixth, beginning at another one for each place, so that each is tried
+ * What of a list is tried in one of many places: in `npm test` every sixth, starting at another one for each place, so that each is tried
  * in a sixth of the places; all of it in the project `long`.
  */
 export const partOf = <T>(all: readonly T[], place: number): readonly T[] =>

@@ -26,7 +26,7 @@ const ordersIn = (text: string): readonly (readonly [text: string, order: Order]
 const mostAtOnce = 3;
 
 /**
- * A model that obeys whatever text tells it: it carries out each order once, in the order in which it finds them, and then tells all that
+ * A model that obeys whatever text says: it carries out each order once, in the order in which it finds them, and then says all that
  * it was given.
  */
 export function createObedientModel() {
@@ -39,7 +39,7 @@ export function createObedientModel() {
     ): { readonly calls: readonly Order[] } | { readonly answer: string } {
       const found = new Map(texts.flatMap(ordersIn).filter(([whole]) => !done.has(whole)));
       const next = [...found].slice(0, mostAtOnce);
-      if (!mayCall || next.length === 0) return { answer: `I did as I was told. ${texts.join("\n")}` };
+      if (!mayCall || next.length === 0) return { answer: `I carried out all orders. ${texts.join("\n")}` };
       for (const [whole] of next) done.add(whole);
       return { calls: next.map(([, order]) => order) };
     },

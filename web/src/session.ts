@@ -20,7 +20,7 @@ export const credentialOf = (text: string): NonNullable<Credential> =>
   text.startsWith("stc_") ? { code: text } : { key: text };
 
 /** Ends once it is known whose session this is. */
-export const whoever = (): Promise<void> =>
+export const untilSignedIn = (): Promise<void> =>
   new Promise((resolve) => {
     const stop = effect(() => {
       if (identity.value === undefined) return;
@@ -124,7 +124,7 @@ export async function begin(): Promise<void> {
       askAhead("getHealth");
       try {
         await load();
-        // A link must not replace the session of whoever follows it.
+        // A link must not replace the session of anyone who follows it.
         if (code !== null) notice.value = texts.alreadySignedIn;
         return;
       } catch (error) {

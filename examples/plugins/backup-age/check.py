@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Age of the newest file below a folder, how many there are, and how big they are; as a monitoring plugin.
+"""Age of the newest file below a directory, how many there are, and how big they are; as a monitoring plugin.
 
 usage: check.py --dir DIR [--pattern GLOB] [--warn AGE] [--crit AGE] [--min-files N] [--min-size SIZE]
 
-Critical: no folder, fewer files than --min-files, a newest file that is older than --crit or smaller than --min-size.
-Warning: a newest file that is older than --warn, or dated in the future; folders that could not be read.
+Critical: no directory, fewer files than --min-files, a newest file that is older than --crit or smaller than --min-size.
+Warning: a newest file that is older than --warn, or dated in the future; directories that could not be read.
 """
 
 import argparse
@@ -32,14 +32,14 @@ class Parser(argparse.ArgumentParser):
 def age(text):
     match = re.fullmatch(r"(\d{1,9})([smhd])", text)
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text} is no age such as 90m, 26h or 7d")
+        raise argparse.ArgumentTypeError(f"{text} is not an age such as 90m, 26h or 7d")
     return int(match[1]) * SECONDS[match[2]]
 
 
 def size(text):
     match = re.fullmatch(r"(\d{1,15})([kmgt]?)", text.lower())
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text} is no size such as 512, 10M or 2G")
+        raise argparse.ArgumentTypeError(f"{text} is not a size such as 512, 10M or 2G")
     return int(match[1]) * BYTES[match[2]]
 
 
@@ -75,7 +75,7 @@ def size_words(count):
 
 
 class Found:
-    """What a walk through the folder found."""
+    """What a walk through the directory found."""
 
     def __init__(self):
         self.files = 0
@@ -90,10 +90,10 @@ class Found:
             self.newest = (path, status)
 
 
-def look(folder, pattern):
-    """Files below the folder; links are not followed, so none leads out of it or round in it."""
+def look(directory, pattern):
+    """Files below the directory; links are not followed, so none leads out of it or round in it."""
     found = Found()
-    waiting = [folder]
+    waiting = [directory]
     while waiting:
         try:
             with os.scandir(waiting.pop()) as entries:
@@ -155,12 +155,12 @@ def answer(code, text, figure=""):
 def main(argv):
     options = options_of(argv)
     if not os.path.isdir(options.dir):
-        return answer(2, f"{options.dir} is no folder that can be seen: is the disk with the backups mounted?")
+        return answer(2, f"{options.dir} is not a directory that can be seen: is the disk with the backups mounted?")
     now = time.time()
     found = look(options.dir, options.pattern)
     code, text = verdict(found, options, now)
     if found.problems > 0:
-        code, text = max(code, 1), f"{text}; {found.problems} folders could not be read"
+        code, text = max(code, 1), f"{text}; {found.problems} directories could not be read"
     return answer(code, text, figures(found, options, now))
 
 

@@ -13,12 +13,12 @@ HOUR = 3600
 
 class BackupAgeTest(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
 
     def add(self, name, age=0, size=2048):
-        path = os.path.join(os.fsencode(self.folder), os.fsencode(name))
+        path = os.path.join(os.fsencode(self.directory), os.fsencode(name))
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
             file.write(b"x" * size)
@@ -26,7 +26,7 @@ class BackupAgeTest(unittest.TestCase):
         return path
 
     def check(self, *args):
-        command = [CHECK, "--dir", self.folder, *args]
+        command = [CHECK, "--dir", self.directory, *args]
         ended = subprocess.run(command, capture_output=True, check=False)
         self.assertEqual(ended.stderr, b"")
         line = ended.stdout.decode("utf-8")
@@ -72,10 +72,10 @@ class BackupAgeTest(unittest.TestCase):
 
     def test_links_are_not_followed(self):
         self.add("a.tar", 30 * HOUR)
-        os.symlink("/etc", os.path.join(self.folder, "out"))
-        os.symlink(".", os.path.join(self.folder, "round"))
-        os.symlink(CHECK, os.path.join(self.folder, "b.tar"))
-        os.mkfifo(os.path.join(self.folder, "pipe"))
+        os.symlink("/etc", os.path.join(self.directory, "out"))
+        os.symlink(".", os.path.join(self.directory, "round"))
+        os.symlink(CHECK, os.path.join(self.directory, "b.tar"))
+        os.mkfifo(os.path.join(self.directory, "pipe"))
         self.expect(1, "the newest of 1 files, a.tar")
 
     def test_names_are_inert(self):
@@ -83,23 +83,23 @@ class BackupAgeTest(unittest.TestCase):
         line = self.expect(0, r"OK - the newest of 1 files, a\?age=0s\?\?\[31m\?\?.tar, is")
         self.assertEqual(line.count("|"), 1)
 
-    def test_no_folder(self):
-        self.folder = os.path.join(self.folder, "none")
-        self.expect(2, "CRITICAL - .*/none is no folder that can be seen")
+    def test_no_directory(self):
+        self.directory = os.path.join(self.directory, "none")
+        self.expect(2, "CRITICAL - .*/none is not a directory that can be seen")
 
-    def test_folder_that_cannot_be_read(self):
+    def test_directory_that_cannot_be_read(self):
         self.add("backup/a.tar")
         self.add("backup/private/b.tar")
-        private = os.path.join(self.folder, "backup", "private")
+        private = os.path.join(self.directory, "backup", "private")
         os.chmod(private, 0)
         self.addCleanup(os.chmod, private, 0o700)
         # Root reads everything, so it is somebody else who looks.
-        program = shutil.copy(CHECK, self.folder)
-        os.chmod(self.folder, 0o755)
-        command = [program, "--dir", os.path.join(self.folder, "backup")]
+        program = shutil.copy(CHECK, self.directory)
+        os.chmod(self.directory, 0o755)
+        command = [program, "--dir", os.path.join(self.directory, "backup")]
         somebody = {"user": 65534} if os.geteuid() == 0 else {}
         ended = subprocess.run(command, capture_output=True, text=True, check=False, **somebody)
-        self.assertRegex(ended.stdout, "WARNING - the newest of 1 files, a.tar, .*; 1 folders could not be read")
+        self.assertRegex(ended.stdout, "WARNING - the newest of 1 files, a.tar, .*; 1 directories could not be read")
         self.assertEqual(ended.returncode, 1)
 
     def test_options(self):

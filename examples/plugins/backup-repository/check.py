@@ -48,7 +48,7 @@ class Fault(Exception):
 def age(text):
     match = re.fullmatch(r"(\d{1,9})([smhd])", text)
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text} is no age such as 90m, 26h or 7d")
+        raise argparse.ArgumentTypeError(f"{text} is not an age such as 90m, 26h or 7d")
     return int(match[1]) * SECONDS[match[2]]
 
 
@@ -110,7 +110,7 @@ def variables_of(path):
 
 
 def environment_of(options, scratch):
-    """What the program is given. Of borg all that it keeps goes with the scratch folder, and times are in UTC."""
+    """What the program is given. Of borg all that it keeps goes with the scratch directory, and times are in UTC."""
     names = ("PATH", "TMPDIR")
     environment = {name: os.environ[name] for name in names if name in os.environ}
     environment.update(HOME=scratch, LC_ALL="C.UTF-8", TZ="UTC")
@@ -203,7 +203,7 @@ def seconds_of(text):
     """2026-01-02T03:04:05.123456789+01:00, without an offset in UTC; of Python 3.8 not all of it is known."""
     match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)?", text)
     if match is None:
-        raise Fault(2, f"{text} is no time")
+        raise Fault(2, f"{text} is not time")
     offset = "+00:00" if match[2] in (None, "Z") else match[2]
     return datetime.datetime.fromisoformat(match[1] + offset).timestamp()
 
@@ -229,7 +229,7 @@ def figures(times, options, now):
 
 
 def answer(code, text, figure=""):
-    # What is no text prints as question marks instead of ending everything.
+    # What is not text prints as question marks instead of ending everything.
     line = f"BACKUP_REPOSITORY {WORDS[code]} - {harmless(text)}{' | ' if figure else ''}{figure}\n"
     sys.stdout.buffer.write(line.encode("utf-8", "replace"))
     return code

@@ -25,14 +25,14 @@ def iso(old, form="%Y-%m-%dT%H:%M:%S"):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.environment = {"PATH": f"{self.path('bin')}:{os.environ['PATH']}", "TMPDIR": self.folder}
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+        self.environment = {"PATH": f"{self.path('bin')}:{os.environ['PATH']}", "TMPDIR": self.directory}
         self.password = self.write("password", "correct horse\n")
 
     def path(self, *names):
-        return os.path.join(self.folder, *names)
+        return os.path.join(self.directory, *names)
 
     def write(self, name, text, mode=0o600):
         path = self.path(name)
@@ -60,7 +60,7 @@ class AnswersTest(Case):
         self.write("fails", fails)
         lines = [
             "#!/bin/sh",
-            f'cd {self.folder}; echo "$0 $*" >> calls; env > environment',
+            f'cd {self.directory}; echo "$0 $*" >> calls; env > environment',
             f'if [ -s fails ] && [ "$(wc -l < calls)" -le {times} ]; then cat fails >&2; exit 2; fi',
             "cat out",
         ]
@@ -92,7 +92,7 @@ class AnswersTest(Case):
             self.expect(2, r"CRITICAL - 0 snapshots in /r, and there should be 1 \| snapshots=0;;1:;0$", "--restic", "/r")
 
     def test_answers_that_are_none(self):
-        for text, words in (("oops", "restic did not answer JSON"), ('[{"time":"today"}]', "today is no time")):
+        for text, words in (("oops", "restic did not answer JSON"), ('[{"time":"today"}]', "today is not time")):
             self.answer("restic", text)
             self.expect(2, f"CRITICAL - cannot read /r: {words}", "--restic", "/r")
 
@@ -147,10 +147,10 @@ class AnswersTest(Case):
         os.mkdir(self.path("b"), 0o755)
         for name in ("calls", "environment"):
             os.chmod(self.write(name, ""), 0o666)
-        os.chmod(self.folder, 0o755)
-        for folder, _, names in os.walk(self.folder):
+        os.chmod(self.directory, 0o755)
+        for directory, _, names in os.walk(self.directory):
             for name in names:
-                os.chmod(os.path.join(folder, name), os.stat(os.path.join(folder, name)).st_mode | 0o044)
+                os.chmod(os.path.join(directory, name), os.stat(os.path.join(directory, name)).st_mode | 0o044)
         os.chmod(self.path("bin"), 0o755)
         scratch = self.path("scratch")
         os.mkdir(scratch)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""All certificates below some folders, and how long they are good for."""
+"""All certificates below some directories, and how long they are good for."""
 
 import argparse
 import base64
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-FOLDERS = (
+DIRECTORIES = (
     "/etc/letsencrypt/live",
     "/etc/ssl",
     "/etc/pki/tls",
@@ -25,7 +25,7 @@ FOLDERS = (
     "/etc/postfix",
     "/etc/dovecot",
 )
-# What the distribution trusts is no certificate of this host.
+# What the distribution trusts is not a certificate of this host.
 TRUST = ("/usr/share/ca-certificates/", "/etc/pki/ca-trust/", "/usr/share/pki/")
 BUNDLES = ("ca-certificates.crt", "ca-bundle.crt", "ca-bundle.trust.crt")
 ENDINGS = (".pem", ".crt", ".cer", ".cert", ".der", ".chain", ".bundle")
@@ -62,13 +62,13 @@ class Inventory:
     def problem(self, path, reason):
         self.problems.append({"path": text_of(path), "reason": reason})
 
-    def walk(self, folder):
-        """Links to files are followed, as Let's Encrypt has them; links to folders are not."""
-        if not os.path.isdir(folder):
-            self.problem(folder, "no folder that can be seen")
+    def walk(self, directory):
+        """Links to files are followed, as Let's Encrypt has them; links to directories are not."""
+        if not os.path.isdir(directory):
+            self.problem(directory, "no directory that can be seen")
             return
-        for path, folders, names in os.walk(folder, onerror=lambda error: self.problem(error.filename, error.strerror)):
-            folders.sort()
+        for path, directories, names in os.walk(directory, onerror=lambda error: self.problem(error.filename, error.strerror)):
+            directories.sort()
             for name in sorted(names):
                 if name.lower().endswith(ENDINGS):
                     self.look(os.path.join(path, name))
@@ -82,7 +82,7 @@ class Inventory:
             return
         self.files += 1
         if self.files > MAX_FILES:
-            give_up(f"more than {MAX_FILES} files: name fewer folders")
+            give_up(f"more than {MAX_FILES} files: name fewer directories")
         try:
             certificates = certificates_in(read(path))
         except OSError as error:
@@ -202,10 +202,10 @@ def options_of(argv):
     parser = argparse.ArgumentParser(
         prog="certificates",
         description=__doc__,
-        epilog="Exit code: 0 all good, 1 some have ended or end soon, 2 something could not be looked at.",
+        epilog="Exit code: 0 all good, 1 some have ended or end soon, 2 something could not be inspected.",
         allow_abbrev=False,
     )
-    parser.add_argument("folder", nargs="*", help="where to look, instead of the usual folders of web and mail servers")
+    parser.add_argument("directory", nargs="*", help="where to look, instead of the usual directories of web and mail servers")
     parser.add_argument("--json", action="store_true", help="print the inventory as JSON")
     parser.add_argument("--days", type=int, default=30, help="how many days are soon (default: 30)")
     parser.add_argument("--all", action="store_true", help="also what the distribution trusts")
@@ -215,8 +215,8 @@ def options_of(argv):
 def main(argv):
     options = options_of(argv)
     inventory = Inventory(options.all)
-    for folder in options.folder or [folder for folder in FOLDERS if os.path.isdir(folder)]:
-        inventory.walk(folder)
+    for directory in options.directory or [directory for directory in DIRECTORIES if os.path.isdir(directory)]:
+        inventory.walk(directory)
     try:
         entries = entries_of(inventory, time.time())
     except FileNotFoundError:

@@ -22,23 +22,23 @@ class CertificatesTest(unittest.TestCase):
         openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", cls.key)
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
 
     def certificate(self, subject, days, *more):
         command = ["req", "-x509", "-new", "-utf8", "-key", self.key, "-subj", subject, "-days", str(days)]
         return openssl(*command, *more)
 
     def write(self, name, content):
-        path = os.path.join(os.fsencode(self.folder), os.fsencode(name))
+        path = os.path.join(os.fsencode(self.directory), os.fsencode(name))
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
             file.write(content)
         return path
 
     def run_program(self, *args):
-        return subprocess.run([PROGRAM, *args, self.folder], capture_output=True, text=True, check=False)
+        return subprocess.run([PROGRAM, *args, self.directory], capture_output=True, text=True, check=False)
 
     def inventory(self, *args):
         ended = self.run_program("--json", *args)
@@ -69,13 +69,13 @@ class CertificatesTest(unittest.TestCase):
         self.write("site/key.pem", openssl("pkey", "-in", self.key))
         self.write("b.der", openssl("x509", "-outform", "DER", given=soon))
         self.write("notes.txt", good)
-        os.symlink("site/fullchain.pem", os.path.join(self.folder, "link.crt"))
+        os.symlink("site/fullchain.pem", os.path.join(self.directory, "link.crt"))
         code, answer = self.inventory()
         self.assertEqual(code, 1)
         self.assertEqual(answer["problems"], [])
         first, second = answer["certificates"]
         self.assertEqual((first["names"], first["days_left"]), (["b.example"], 9))
-        paths = [os.path.join(self.folder, name) for name in ("b.der", "link.crt", "site/fullchain.pem")]
+        paths = [os.path.join(self.directory, name) for name in ("b.der", "link.crt", "site/fullchain.pem")]
         self.assertEqual(first["paths"], paths)
         self.assertEqual(second["names"], ["a.example", "*.a.example", "192.0.2.1"])
         self.assertEqual(second["subject"], "CN=a.example,O=Firma Übung")
@@ -97,8 +97,8 @@ class CertificatesTest(unittest.TestCase):
         lines = ended.stdout.splitlines()
         self.assertEqual((ended.returncode, ended.stderr), (1, ""))
         self.assertRegex(lines[0], r"^state +days +ends +names +issuer +file$")
-        self.assertRegex(lines[1], rf"^EXPIRED +-\d+ +2020-02-01 +over.example +itself +{self.folder}/old.pem$")
-        self.assertRegex(lines[2], rf"^good +364 +\d+-\d+-\d+ +a.example +itself +{self.folder}/a.pem$")
+        self.assertRegex(lines[1], rf"^EXPIRED +-\d+ +2020-02-01 +over.example +itself +{self.directory}/old.pem$")
+        self.assertRegex(lines[2], rf"^good +364 +\d+-\d+-\d+ +a.example +itself +{self.directory}/a.pem$")
         self.assertEqual(len(lines), 3)
 
     def test_hostile_names_are_inert(self):
@@ -113,8 +113,8 @@ class CertificatesTest(unittest.TestCase):
         self.write("half.pem", whole[: len(whole) // 2])
         self.write("mangled.pem", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
         self.write("big.pem", b"x" * (4 * 1024 * 1024 + 1))
-        os.mkfifo(os.path.join(self.folder, "pipe.pem"))
-        os.symlink("nowhere", os.path.join(self.folder, "dangling.pem"))
+        os.mkfifo(os.path.join(self.directory, "pipe.pem"))
+        os.symlink("nowhere", os.path.join(self.directory, "dangling.pem"))
         self.write("whole.pem", whole)
         code, answer = self.inventory()
         self.assertEqual(code, 2)
@@ -135,7 +135,7 @@ class CertificatesTest(unittest.TestCase):
         for args in (["--colour"], ["--days", "soon"]):
             ended = self.run_program(*args)
             self.assertEqual((ended.returncode, ended.stdout), (2, ""))
-        self.folder = os.path.join(self.folder, "none")
+        self.directory = os.path.join(self.directory, "none")
         self.assertEqual(self.inventory()[0], 2)
 
 

@@ -48,7 +48,7 @@ def plain(text, limit):
     shown = shown[: limit - 1] + "…" if len(shown) > limit else shown
     for char, instead in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         shown = shown.replace(char, instead)
-    # Some chats call everybody at @all, whoever wrote it; with this between they see no mention.
+    # Some chats call everybody at @all, no matter who wrote it; with this between they see no mention.
     return shown.replace("@", "@\u200b")
 
 
@@ -57,7 +57,7 @@ def one_line(value, limit):
 
 
 def facts_of(subject):
-    """What is told of an event; the result of what was done is inside, and counts as much."""
+    """What is said of an event; the result of what was done is inside, and counts as much."""
     result = subject.get("result")
     return {**subject, **result} if isinstance(result, dict) else subject
 

@@ -50,9 +50,9 @@ class ChatWebhookTest(unittest.TestCase):
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
         self.addCleanup(self.server.over.set)
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.file = os.path.join(folder.name, "chat-webhook")
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.file = os.path.join(directory.name, "chat-webhook")
         self.point(f"http://127.0.0.1:{self.server.server_port}/services/{SECRET}")
 
     def point(self, address):

@@ -13,14 +13,14 @@ const here = join(root, "scripts/package/client");
 const declared: readonly string[] = ["chat", "diagnose", "errors", "events", "http", "stream"];
 
 /** Declarations of the sources of the client, by the compiler. */
-function copyDeclarations(folder: string): void {
+function copyDeclarations(directory: string): void {
   run([join(root, "node_modules/.bin/tsc"), "--build", join(root, "src/client")]);
   for (const name of declared) {
     const text = readFileSync(join(root, `node_modules/.cache/tsc/client/${name}.d.ts`), "utf8");
     const ours = text
       .replaceAll(/"#contract\/[\w-]+\.ts"/g, '"./types.js"')
       .replaceAll(/"\.\/([\w-]+)\.ts"/g, '"./$1.js"');
-    writeFileSync(join(folder, `${name}.d.ts`), ours);
+    writeFileSync(join(directory, `${name}.d.ts`), ours);
   }
 }
 
@@ -39,13 +39,13 @@ function packageJson(version: string): string {
   return `${JSON.stringify(content, undefined, 2)}\n`;
 }
 
-/** Writes what the package holds into a folder: one module without dependencies, its declarations, a README. */
-async function writeClient(folder: string, version: string): Promise<void> {
-  mkdirSync(folder, { recursive: true });
+/** Writes what the package holds into a directory: one module without dependencies, its declarations, a README. */
+async function writeClient(directory: string, version: string): Promise<void> {
+  mkdirSync(directory, { recursive: true });
   await build({
     absWorkingDir: root,
     entryPoints: ["src/client/entry.ts"],
-    outfile: join(folder, "index.js"),
+    outfile: join(directory, "index.js"),
     bundle: true,
     format: "esm",
     platform: "neutral",
@@ -55,12 +55,12 @@ async function writeClient(folder: string, version: string): Promise<void> {
     logLevel: "warning",
     plugins: [slimContract],
   });
-  copyDeclarations(folder);
-  writeFileSync(join(folder, "types.d.ts"), await clientTypes());
-  copyFileSync(join(here, "index.d.ts"), join(folder, "index.d.ts"));
-  copyFileSync(join(here, "README.md"), join(folder, "README.md"));
-  copyFileSync(join(root, "LICENSE"), join(folder, "LICENSE"));
-  writeFileSync(join(folder, "package.json"), packageJson(version));
+  copyDeclarations(directory);
+  writeFileSync(join(directory, "types.d.ts"), await clientTypes());
+  copyFileSync(join(here, "index.d.ts"), join(directory, "index.d.ts"));
+  copyFileSync(join(here, "README.md"), join(directory, "README.md"));
+  copyFileSync(join(root, "LICENSE"), join(directory, "LICENSE"));
+  writeFileSync(join(directory, "package.json"), packageJson(version));
 }
 
 /**
@@ -68,13 +68,13 @@ async function writeClient(folder: string, version: string): Promise<void> {
  * @returns its path.
  */
 export async function makeClient({ version, outdir }: { version: string; outdir: string }): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), "steward-client-"));
+  const directory = mkdtempSync(join(tmpdir(), "steward-client-"));
   try {
-    await writeClient(folder, version);
+    await writeClient(directory, version);
     mkdirSync(outdir, { recursive: true });
-    const name = run(["npm", "pack", "--silent", "--pack-destination", outdir], { cwd: folder }).trim();
+    const name = run(["npm", "pack", "--silent", "--pack-destination", outdir], { cwd: directory }).trim();
     return join(outdir, name);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }

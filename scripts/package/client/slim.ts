@@ -101,7 +101,7 @@ class Writer {
   }
 }
 
-/** The data that a module of the contract exports. Functions are left out: whoever needs one fails to build. */
+/** The data that a module of the contract exports. Functions are left out: anyone who needs one fails to build. */
 async function dataOf(path: string): Promise<string> {
   const writer = new Writer();
   const lines: string[] = [];

@@ -29,8 +29,8 @@ const isBrief = (text: string): boolean => text.length <= briefLength;
 /** The first sentence, and those after it that fit. */
 function brief(text: string): string {
   const sentences = text.split(/(?<=\.)\s+(?=[A-Z`])/);
-  const beginnings = sentences.map((_, at) => sentences.slice(0, at + 1).join(" "));
-  return beginnings.findLast(isBrief) ?? beginnings[0] ?? text;
+  const prefixes = sentences.map((_, at) => sentences.slice(0, at + 1).join(" "));
+  return prefixes.findLast(isBrief) ?? prefixes[0] ?? text;
 }
 
 /** The schema as JSON, with named ones as references. `except` is the one being defined. */

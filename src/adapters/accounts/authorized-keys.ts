@@ -84,7 +84,7 @@ function readKey(text: string, options: readonly string[]): AuthorizedKey | unde
   };
 }
 
-/** Reads authorized_keys (sshd(8)). What is no key is left out, whatever it is. */
+/** Reads authorized_keys (sshd(8)). What is not a key is left out, whatever it is. */
 export function parseAuthorizedKeys(text: string): readonly AuthorizedKey[] {
   const keys: AuthorizedKey[] = [];
   for (const raw of text.split("\n")) {

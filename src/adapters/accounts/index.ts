@@ -14,7 +14,7 @@ const mostAccounts = 10_000;
 const mostPlaces = 1000;
 /** How many accounts sshd is asked about: each takes it some milliseconds. */
 const mostAsked = 200;
-/** Of all accounts: those who have many must not keep the list of the others from being told. */
+/** Of all accounts: those who have many must not keep the list of the others from being returned. */
 const mostKeys = 10_000;
 /** Accounts whose keys are not shown, in a reason. */
 const mostNamed = 20;

@@ -94,12 +94,12 @@ function toComponent(row: Row): StoredComponent | undefined {
 const levels = ["pass", "warn", "fail"] as const;
 
 function toCheck(row: Row): StoredCheck | undefined {
-  const told = oneOf(levels, row["told"]);
+  const notified = oneOf(levels, row["told"]);
   const seen = oneOf(levels, row["seen"]);
-  const toldAgesMs = listOf(row["told_ages_ms"], isNumber);
-  if (told === undefined || seen === undefined || toldAgesMs === undefined) return undefined;
+  const notifiedAgesMs = listOf(row["told_ages_ms"], isNumber);
+  if (notified === undefined || seen === undefined || notifiedAgesMs === undefined) return undefined;
   const { name, changes, saved_at: savedAt } = row;
-  return { name: String(name), told, seen, toldAgesMs, changes: Number(changes), savedAt: Number(savedAt) };
+  return { name: String(name), notified, seen, notifiedAgesMs, changes: Number(changes), savedAt: Number(savedAt) };
 }
 
 function toAlert(row: Row): StoredAlert | undefined {
@@ -109,8 +109,8 @@ function toAlert(row: Row): StoredAlert | undefined {
     name,
     heldMs: numberOrNull(row["held_ms"]),
     isFiring: row["is_firing"] === 1,
-    isToldFiring: row["is_told_firing"] === 1,
-    sinceToldMs: Number(row["since_told_ms"]),
+    isNotifiedFiring: row["is_told_firing"] === 1,
+    sinceNotifiedMs: Number(row["since_told_ms"]),
     groupMs: numberOrNull(row["group_ms"]),
     isFirstWait: row["is_first_wait"] === 1,
     savedAt: Number(row["saved_at"]),
@@ -200,7 +200,7 @@ export interface SqliteAlertStore {
 
 /**
  * Opens what is stored of alerts and notifications in the state directory, making it when it is missing. While there is only memory,
- * notifications are still sent, but silences are refused: who made one was told that it lasts.
+ * notifications are still sent, but silences are refused: anyone who made one got the answer that it lasts.
  */
 export function openAlertStore(options: StoreOptions): SqliteAlertStore {
   const { use, run, keep, change, dispose } = openExpendable(format, options);
@@ -215,8 +215,8 @@ export function openAlertStore(options: StoreOptions): SqliteAlertStore {
       saveNotification({ id, kind, subject, channel, to, message, attempts, outcome, error, endedAt }) {
         const { at, isGood, title } = message;
         const about = [id, kind, subject, channel, JSON.stringify(to)];
-        const told = [at, Number(isGood), title, factsText(message)];
-        run("saveNotification", ...about, ...told, attempts, outcome, error, endedAt);
+        const notified = [at, Number(isGood), title, factsText(message)];
+        run("saveNotification", ...about, ...notified, attempts, outcome, error, endedAt);
       },
       forgetNotification: (id) => run("forgetNotification", id),
       components: () => list("components", toComponent),
@@ -224,14 +224,14 @@ export function openAlertStore(options: StoreOptions): SqliteAlertStore {
         run("saveComponent", name, Number(isDown), JSON.stringify(changeAgesMs), flaps, pending, savedAt),
       forgetComponent: (name) => run("forgetComponent", name),
       checks: () => list("checks", toCheck),
-      saveCheck: ({ name, told, seen, toldAgesMs, changes, savedAt }) =>
-        run("saveCheck", name, told, seen, JSON.stringify(toldAgesMs), changes, savedAt),
+      saveCheck: ({ name, notified, seen, notifiedAgesMs, changes, savedAt }) =>
+        run("saveCheck", name, notified, seen, JSON.stringify(notifiedAgesMs), changes, savedAt),
       together: change,
     },
     alerts: {
       alerts: () => list("alerts", toAlert),
-      saveAlert({ name, heldMs, isFiring, isToldFiring, sinceToldMs, groupMs, isFirstWait, savedAt }) {
-        const notified = [Number(isFiring), Number(isToldFiring), sinceToldMs];
+      saveAlert({ name, heldMs, isFiring, isNotifiedFiring, sinceNotifiedMs, groupMs, isFirstWait, savedAt }) {
+        const notified = [Number(isFiring), Number(isNotifiedFiring), sinceNotifiedMs];
         run("saveAlert", name, heldMs, ...notified, groupMs, Number(isFirstWait), savedAt);
       },
       forgetAlert: (name) => run("forgetAlert", name),

@@ -7,7 +7,7 @@ import { damagedEvent, isTorn, type Link, prunedEvent, remainsOf, seal, tornEven
 import { logFiles, logPath, openToAppend, type Tail, tailOf } from "./files.ts";
 
 interface AppenderOptions {
-  readonly folder: string;
+  readonly directory: string;
   readonly clock: Pick<Clock, "now">;
   readonly limits: { readonly maxBytes: number; readonly keepFiles: number };
   readonly onTrouble: (error: unknown) => void;
@@ -30,16 +30,16 @@ const nothing = Buffer.alloc(0);
 const closed = -1;
 
 export function openAppender(options: AppenderOptions): Appender {
-  const { folder } = options;
-  preparePrivateDirectory(folder);
-  const files = logFiles(folder);
+  const { directory } = options;
+  preparePrivateDirectory(directory);
+  const files = logFiles(directory);
   const newest = files.at(-1);
   const tail = tailOf(files);
-  const path = newest?.path ?? logPath(folder, tail.head.seq + 1);
+  const path = newest?.path ?? logPath(directory, tail.head.seq + 1);
   const handle = openToAppend(path, newest === undefined);
   // Where only appending is allowed, a mode that is right is left alone.
   if ((fstatSync(handle).mode & 0o077) !== 0) fchmodSync(handle, 0o600);
-  if (newest === undefined) syncDirectory(folder);
+  if (newest === undefined) syncDirectory(directory);
   return { options, path, handle, size: fstatSync(handle).size, ...tail, isSynced: true };
 }
 
@@ -60,7 +60,7 @@ function appendLine(log: Appender, entry: AuditEntry): void {
   }
   log.rest = Buffer.concat([log.rest, bytes.subarray(log.rest.length === 0 ? lead.length : 0, written)]);
   log.lacksBreak &&= written === 0;
-  throw new Error("there is no room for a whole entry");
+  throw new Error("there is no space for a complete entry");
 }
 
 function append(log: Appender, entry: AuditEntry): void {
@@ -72,8 +72,8 @@ function append(log: Appender, entry: AuditEntry): void {
 }
 
 function pruneFiles(log: Appender): void {
-  const { folder, limits, clock } = log.options;
-  const files = logFiles(folder);
+  const { directory, limits, clock } = log.options;
+  const files = logFiles(directory);
   const kept = files.slice(-limits.keepFiles);
   const [oldest] = kept;
   if (oldest === undefined || kept.length === files.length) return;
@@ -83,15 +83,15 @@ function pruneFiles(log: Appender): void {
 }
 
 function rotate(log: Appender): void {
-  const { folder, onRotated, onTrouble } = log.options;
+  const { directory, onRotated, onTrouble } = log.options;
   try {
     // Nothing of the old file may be missing when there is something in the new one.
     fdatasyncSync(log.handle);
-    const path = logPath(folder, log.head.seq + 1);
+    const path = logPath(directory, log.head.seq + 1);
     const handle = openToAppend(path, true);
     closeSync(log.handle);
     Object.assign(log, { path, handle, size: 0 });
-    syncDirectory(folder);
+    syncDirectory(directory);
     onRotated(log.head);
     pruneFiles(log);
   } catch (error) {

@@ -164,8 +164,8 @@ export function isTorn(bytes: Buffer, after: Link): boolean {
     .toString("latin1")
     .split("\n")
     .every((line) => {
-      const begun = line.replace(/\0+$/, "");
-      return (begun.startsWith(head) && parseRecord(begun) === undefined) || head.startsWith(begun);
+      const started = line.replace(/\0+$/, "");
+      return (started.startsWith(head) && parseRecord(started) === undefined) || head.startsWith(started);
     });
 }
 

@@ -13,17 +13,17 @@ export interface LogFile {
 const nameForm = /^audit-(\d{12,15})\.log$/;
 const digits = 12;
 
-export const auditFolder = (stateDir: string): string => join(stateDir, "audit");
+export const auditDirectory = (stateDir: string): string => join(stateDir, "audit");
 
 const fileNameFor = (firstSeq: number): string => `audit-${String(firstSeq).padStart(digits, "0")}.log`;
 
-export const logPath = (folder: string, firstSeq: number): string => join(folder, fileNameFor(firstSeq));
+export const logPath = (directory: string, firstSeq: number): string => join(directory, fileNameFor(firstSeq));
 
-export function logFiles(folder: string): readonly LogFile[] {
-  return readdirSync(folder)
+export function logFiles(directory: string): readonly LogFile[] {
+  return readdirSync(directory)
     .flatMap((name) => {
       const firstSeq = Number(nameForm.exec(name)?.[1]);
-      return name === fileNameFor(firstSeq) ? [{ path: join(folder, name), firstSeq }] : [];
+      return name === fileNameFor(firstSeq) ? [{ path: join(directory, name), firstSeq }] : [];
     })
     .sort((a, b) => a.firstSeq - b.firstSeq);
 }

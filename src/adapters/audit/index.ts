@@ -3,19 +3,19 @@ import type { AuditEntry, AuditLog } from "#domain/ports/audit.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage, orReport } from "#kernel/errors.ts";
 import { checkAppender, closeAppender, openAppender, syncAppender, writeEntry } from "./append.ts";
-import { openBegunCalls } from "./begun.ts";
 import { complete, type Link, lostEvent } from "./chain.ts";
-import { auditFolder } from "./files.ts";
+import { auditDirectory } from "./files.ts";
 import { createReader } from "./read.ts";
+import { openStartedCalls } from "./started-calls.ts";
 import { verifyAudit } from "./verify.ts";
 
-export { auditFolder } from "./files.ts";
+export { auditDirectory } from "./files.ts";
 export { createReader } from "./read.ts";
 export { type AuditVerdict, type KnownHead, verifyAudit } from "./verify.ts";
 
 export interface FileAuditLog extends AuditLog {
   readonly head: () => Link;
-  readonly folder: string;
+  readonly directory: string;
   readonly check: () => string | undefined;
   readonly dispose: Dispose;
 }
@@ -35,16 +35,16 @@ const syncEveryMs = 1000;
 /** A mebibyte takes some 13 ms, in which nobody is answered. */
 const verifyPauseMs = 200;
 
-/** An append-only log in files that are never renamed or cut; one writer, whoever has the key store open. */
+/** An append-only log in files that are never renamed or cut; one writer, anyone who has the key store open. */
 export function openAuditLog(options: AuditOptions): FileAuditLog {
   const { stateDir, clock, limits = defaultAuditLimits, onTrouble, onRepaired, onRotated } = options;
-  const folder = auditFolder(stateDir);
+  const directory = auditDirectory(stateDir);
   const open = () => {
     try {
-      const appender = openAppender({ folder, clock, limits, onTrouble, onRepaired, onRotated });
-      return { log: appender, calls: openBegunCalls(stateDir) };
+      const appender = openAppender({ directory, clock, limits, onTrouble, onRepaired, onRotated });
+      return { log: appender, calls: openStartedCalls(stateDir) };
     } catch (error) {
-      throw new Error(`cannot open the audit log ${folder}: ${errorMessage(error)}`, { cause: error });
+      throw new Error(`cannot open the audit log ${directory}: ${errorMessage(error)}`, { cause: error });
     }
   };
   const { log, calls } = open();
@@ -96,9 +96,9 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
       return () => attempt(() => forget?.());
     },
     left: calls.left,
-    ...createReader(folder),
+    ...createReader(directory),
     head: () => log.head,
-    folder,
+    directory,
     async verify(signal) {
       const { seq, hash } = log.head;
       const heads = seq === 0 ? [] : [{ seq, hash, source: "the running service" }];
@@ -106,7 +106,7 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
         await clock.sleep(verifyPauseMs, signal);
         signal.throwIfAborted();
       };
-      return (await verifyAudit(folder, heads, undefined, pause)).broken;
+      return (await verifyAudit(directory, heads, undefined, pause)).broken;
     },
     check() {
       const changed = checkAppender(log);

@@ -14,7 +14,7 @@ import { type LogFile, logFiles, readFlags } from "./files.ts";
 
 interface Line {
   readonly offset: number;
-  /** Bytes as characters (ISO 8859-1): offsets are those of the file, and text that is not looked at is not decoded. */
+  /** Bytes as characters (ISO 8859-1): offsets are those of the file, and text that is not inspected is not decoded. */
   readonly text: string;
 }
 
@@ -119,7 +119,7 @@ function takeLine(search: Search, { text }: Line): boolean {
 
 const newline = 0x0a;
 
-async function beginning(handle: FileHandle, offset: number | undefined): Promise<number> {
+async function startOffset(handle: FileHandle, offset: number | undefined): Promise<number> {
   const { size } = await handle.stat();
   const byte = Buffer.alloc(1);
   if (offset === undefined || offset === 0) return offset ?? size;
@@ -136,18 +136,18 @@ function startOf(files: readonly LogFile[], cursor: string | undefined) {
   return { files: older, offset: older[0]?.firstSeq === firstSeq ? offset : undefined };
 }
 
-export function createReader(folder: string): Pick<AuditLog, "list"> {
+export function createReader(directory: string): Pick<AuditLog, "list"> {
   const read = async (query: AuditQuery, signal: AbortSignal): Promise<AuditPage> => {
     const search = createSearch(query);
     const page = (nextCursor?: string): AuditPage => {
       const { entries, unreadable } = search;
       return { entries, unreadable, nextCursor };
     };
-    const start = startOf(logFiles(folder), query.cursor);
+    const start = startOf(logFiles(directory), query.cursor);
     let { offset } = start;
     for (const { path, firstSeq } of start.files) {
       await using handle = await open(path, readFlags);
-      const end = await beginning(handle, offset);
+      const end = await startOffset(handle, offset);
       offset = undefined;
       for await (const lines of linesBackward(handle, end)) {
         signal.throwIfAborted();

@@ -208,7 +208,7 @@ function takeLine(walk: Walk, bytes: Buffer): void {
 function endFile(walk: Walk, isNewest: boolean): void {
   if (walk.strange !== undefined && isNewest && isTorn(joinLines(walk.strange.lines), before(walk))) {
     walk.notes.push(
-      `${walk.place.file}:${walk.strange.line}: the last entry is not whole: it is being written, or was cut off by a crash`,
+      `${walk.place.file}:${walk.strange.line}: the last entry is incomplete: it is being written, or was cut off by a crash`,
     );
     walk.strange = undefined;
   }
@@ -238,13 +238,13 @@ function finish(walk: Walk): void {
  * @throws Error when the log cannot be read.
  */
 export async function verifyAudit(
-  folder: string,
+  directory: string,
   heads: readonly KnownHead[],
   onEntry: (record: AuditRecord) => void = () => undefined,
   pause?: () => Promise<void>,
 ): Promise<AuditVerdict> {
   const walk: Walk = {
-    files: logFiles(folder),
+    files: logFiles(directory),
     headsBySeq: Map.groupBy(heads, ({ seq }) => seq),
     onEntry,
     notes: [],

@@ -25,13 +25,13 @@ export function readAutomaticRun(text: string): AutomaticRun | undefined {
 
 const maxBytes = 64 * 1024;
 
-/** A damaged one is one that was not kept: at worst a window is looked at twice. */
+/** A damaged one is one that was not kept: at worst a window is inspected twice. */
 function readLast(path: string): AutomaticRun | undefined {
   const file = orUndefinedSync(() => readRegularFile(path, { maxBytes, followsLinks: false }));
   return file && readAutomaticRun(file.content.toString("utf8"));
 }
 
-/** The last run, in the state folder and in memory: one that cannot be written counts until the service ends. */
+/** The last run, in the state directory and in memory: one that cannot be written counts until the service ends. */
 export function openAutomaticRuns(ports: {
   readonly stateDir: string;
   readonly onTrouble: (error: unknown) => void;

@@ -10,7 +10,7 @@ import { type JsonObject, parseJsonObject, recordsIn } from "#kernel/values.ts";
 const timeoutMs = 10_000;
 /** Ten thousand devices and more. */
 const maxOutputBytes = 16 * 1024 * 1024;
-/** lsblk nests what is made of a device in it; an answer that is nested deeper is no answer of lsblk. */
+/** lsblk nests what is made of a device in it; an answer that is nested deeper is not an answer of lsblk. */
 const deepest = 64;
 
 const columns = [
@@ -74,7 +74,7 @@ export function parseDevices(text: string): readonly BlockDevice[] | undefined {
       if (device === undefined) continue;
       const { parents = [] } = found.get(device.name) ?? {};
       const isNew = parent !== undefined && parent !== device.name && !parents.includes(parent);
-      // Put in anew, so that it comes after all its parents.
+      // Put in again, so that it comes after all its parents.
       found.delete(device.name);
       found.set(device.name, { ...device, parents: isNew ? [...parents, parent] : parents });
       if (depth < deepest) add(recordsIn(row["children"]), device.name, depth + 1);
@@ -104,13 +104,13 @@ export function createBlockDevices(ports: { readonly exec: Exec; readonly sysDir
 
   return {
     async list(signal) {
-      const folder = join(sysDir, "block");
+      const directory = join(sysDir, "block");
       try {
-        await access(folder);
+        await access(directory);
       } catch (error) {
         throw new DisksUnavailable(
-          `there is no ${folder}: the host does not show its devices to this container`,
-          folder,
+          `there is no ${directory}: the host does not show its devices to this container`,
+          directory,
           {
             retryable: false,
             cause: error,

@@ -6,7 +6,7 @@ import { errnoCode, isDeviceGone, isPermissionDenied, isProcessGone, orUndefined
 const isGone = (error: unknown): boolean =>
   isProcessGone(error) || isDeviceGone(error) || errnoCode(error) === "EINVAL";
 const textOf = async (path: string): Promise<string> => (await orUndefined(readFile(path, "utf8"), isGone)) ?? "";
-const namesIn = async (folder: string): Promise<string[]> => (await orUndefined(readdir(folder), isGone)) ?? [];
+const namesIn = async (directory: string): Promise<string[]> => (await orUndefined(readdir(directory), isGone)) ?? [];
 
 const lastPart = (path: string): string => basename(path.replace(/ \(deleted\)$/, ""));
 
@@ -17,10 +17,10 @@ const mappedNames = (text: string): readonly string[] =>
     .map((word) => basename(word));
 
 async function namesOfProcess(procDir: string, pid: string): Promise<readonly string[]> {
-  const folder = join(procDir, pid, "fd");
-  const numbers = await namesIn(folder);
+  const directory = join(procDir, pid, "fd");
+  const numbers = await namesIn(directory);
   // The link is read and not followed: the file of a server that is gone would never answer.
-  const targets = await Promise.all(numbers.map((number) => orUndefined(readlink(join(folder, number)), isGone)));
+  const targets = await Promise.all(numbers.map((number) => orUndefined(readlink(join(directory, number)), isGone)));
   const maps = await textOf(join(procDir, pid, "maps"));
   const mounts = await textOf(join(procDir, pid, "mountinfo"));
   return [...targets.map((target) => lastPart(target ?? "")), ...mappedNames(maps), ...mappedNames(mounts)];

@@ -29,34 +29,34 @@ export function createDiskCleanup(ports: {
       const managed = caches.filter(({ program }) => isExecutable(program));
       const wanted = { rules: rules.map(writtenRule), caches: managed.map(writtenCache), owner, nowMs };
       const { answers, silent, isWhole } = await look(removableFiles, wanted, signal);
-      const sizesIn = (folder: string): ReadonlyMap<string, number> =>
+      const sizesIn = (directory: string): ReadonlyMap<string, number> =>
         new Map(
           [...answers].flatMap(([path, answer]) =>
-            typeof answer === "number" && dirname(path) === folder ? [[basename(path), answer] as const] : [],
+            typeof answer === "number" && dirname(path) === directory ? [[basename(path), answer] as const] : [],
           ),
         );
-      const candidates: CleanupCandidate[] = managed.flatMap(({ folder }) => {
-        const answer = answers.get(folder) ?? null;
+      const candidates: CleanupCandidate[] = managed.flatMap(({ directory }) => {
+        const answer = answers.get(directory) ?? null;
         if (answer === null || typeof answer === "number" || "fault" in answer || answer.files.length === 0) return [];
-        return { kind: "packages", folder, ...answer };
+        return { kind: "packages", directory, ...answer };
       });
       const inUse = lazy(() => namesInUse(kernel, signal));
-      for (const rule of rules) candidates.push(...(await candidatesOf(rule, sizesIn(rule.folder), inUse)));
+      for (const rule of rules) candidates.push(...(await candidatesOf(rule, sizesIn(rule.directory), inUse)));
       const faults = [...answers].flatMap(([path, answer]) =>
         answer !== null && typeof answer === "object" && "fault" in answer
           ? [`${path} cannot be read: ${answer.fault}`]
           : [],
       );
-      const late = isWhole ? [] : ["some files were not looked at, since others give no answer"];
+      const late = isWhole ? [] : ["some files were not inspected, since others give no answer"];
       return { candidates, unread: [...[...silent].map((path) => `${path} gives no answer`), ...faults, ...late] };
     },
 
     async remove(candidate, signal) {
-      const { kind, folder } = candidate;
-      const cache = caches.find((each) => each.folder === folder);
+      const { kind, directory } = candidate;
+      const cache = caches.find((each) => each.directory === directory);
       if (kind === "packages" && cache !== undefined) return removePackages(cache, exec, signal);
-      const rule = rules.find((each) => each.kind === kind && each.folder === folder);
-      if (rule === undefined) throw new Error(`nothing may be removed from ${folder}`);
+      const rule = rules.find((each) => each.kind === kind && each.directory === directory);
+      if (rule === undefined) throw new Error(`nothing may be removed from ${directory}`);
       const inUse = await namesInUse(kernel, signal);
       return removeOld(candidate, rule, { nowMs: clock.now(), owner, inUse, signal });
     },

@@ -8,15 +8,15 @@ import { isKnownName, mayGo, type Rule } from "./rules.ts";
 
 export const maxFiles = 10_000;
 
-function isOwnFolder(path: string, owner: number): boolean {
+function isOwnDirectory(path: string, owner: number): boolean {
   const found = orUndefinedSync(() => lstatSync(path));
   if (found === undefined || !found.isDirectory() || (found.uid !== 0 && found.uid !== owner)) return false;
   return !isWritableByOthers(found) || isSticky(found);
 }
 
-/** Whether only root can put something else in the place of a folder. */
-export const isSafe = (folder: string, owner: number): boolean =>
-  isOwnFolder(folder, owner) && (dirname(folder) === folder || isSafe(dirname(folder), owner));
+/** Whether only root can put something else in the place of a directory. */
+export const isSafe = (directory: string, owner: number): boolean =>
+  isOwnDirectory(directory, owner) && (dirname(directory) === directory || isSafe(dirname(directory), owner));
 
 /** Undefined for a file that may not go. */
 export function sizeOfOld(path: string, rule: Rule, nowMs: number): number | undefined {
@@ -24,9 +24,9 @@ export function sizeOfOld(path: string, rule: Rule, nowMs: number): number | und
   return found !== undefined && mayGo(found, rule, nowMs) ? found.blocks * 512 : undefined;
 }
 
-/** @param sizes of the files of the folder that may go, by name. */
+/** @param sizes of the files of the directory that may go, by name. */
 export async function candidatesOf(
-  { kind, folder }: Rule,
+  { kind, directory }: Rule,
   sizes: ReadonlyMap<string, number>,
   inUse: () => Promise<ReadonlySet<string> | undefined>,
 ): Promise<readonly CleanupCandidate[]> {
@@ -35,23 +35,23 @@ export async function candidatesOf(
   const left = [...sizes].filter(([name]) => used?.has(name) === false).toSorted(([a], [b]) => (a < b ? -1 : 1));
   if (left.length === 0) return [];
   const files = left.map(([name]) => name);
-  return [{ kind, folder, files, bytes: left.reduce((sum, [, bytes]) => sum + bytes, 0) }];
+  return [{ kind, directory, files, bytes: left.reduce((sum, [, bytes]) => sum + bytes, 0) }];
 }
 
 /** Safe against links: only entries are removed, without following them, from directories that only root can rename in. */
 export async function removeOld(
-  { folder, files }: CleanupCandidate,
+  { directory, files }: CleanupCandidate,
   rule: Rule,
   ports: { nowMs: number; owner: number; inUse: ReadonlySet<string> | undefined; signal: AbortSignal },
 ): Promise<CleanedUp> {
   const { nowMs, owner, inUse, signal } = ports;
-  if (!isSafe(folder, owner)) throw new Error(`${folder} is not a directory that only root can write to`);
+  if (!isSafe(directory, owner)) throw new Error(`${directory} is not a directory that only root can write to`);
   if (inUse === undefined) throw new Error("it is unknown which files are in use: some processes are hidden");
   const removed = { files: 0, bytes: 0 };
   const failures: string[] = [];
   for (const name of files.filter((each) => isKnownName(each, rule) && !inUse.has(each))) {
     signal.throwIfAborted();
-    const path = join(folder, name);
+    const path = join(directory, name);
     const bytes = sizeOfOld(path, rule, nowMs);
     if (bytes === undefined) continue;
     try {

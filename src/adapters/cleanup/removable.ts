@@ -13,49 +13,49 @@ type Written<T> = {
 
 interface CleanupWanted {
   readonly rules: readonly Written<Rule>[];
-  readonly caches: readonly Written<Pick<PackageCache, "folder" | "removes" | "keeps">>[];
+  readonly caches: readonly Written<Pick<PackageCache, "directory" | "removes" | "keeps">>[];
   readonly owner: number;
   readonly nowMs: number;
 }
 
-/** Bytes of a file that may go, null of another one; what a cache has; why a folder cannot be read. */
+/** Bytes of a file that may go, null of another one; what a cache has; why a directory cannot be read. */
 export type CleanupAnswer = number | null | Packages | { readonly fault: string };
 
 export const writtenRule = ({ names, ...rule }: Rule): Written<Rule> => ({
   ...rule,
   names: names.map(({ source }) => source),
 });
-export const writtenCache = ({ folder, removes, keeps }: PackageCache): CleanupWanted["caches"][number] => ({
-  folder,
+export const writtenCache = ({ directory, removes, keeps }: PackageCache): CleanupWanted["caches"][number] => ({
+  directory,
   removes: removes.source,
   keeps: keeps.source,
 });
 
-/** What may be removed from folders in which others have files and mounts of their own. */
+/** What may be removed from directories in which others have files and mounts of their own. */
 export const removableFiles: Look<CleanupWanted, CleanupAnswer> = {
   name: "cleanup",
   look({ rules, caches, owner, nowMs }, { begin, answer }) {
-    const read = (folder: string, work: () => void): void => {
-      if (!begin(folder)) return;
+    const read = (directory: string, work: () => void): void => {
+      if (!begin(directory)) return;
       try {
         work();
       } catch (error) {
-        answer(folder, { fault: errorMessage(error) });
+        answer(directory, { fault: errorMessage(error) });
       }
     };
-    for (const { folder, removes, keeps } of caches)
-      read(folder, () =>
-        answer(folder, contentsOf({ folder, removes: new RegExp(removes), keeps: new RegExp(keeps) })),
+    for (const { directory, removes, keeps } of caches)
+      read(directory, () =>
+        answer(directory, contentsOf({ directory, removes: new RegExp(removes), keeps: new RegExp(keeps) })),
       );
     for (const written of rules) {
-      const { folder } = written;
+      const { directory } = written;
       const rule: Rule = { ...written, names: written.names.map((source) => new RegExp(source)) };
       // It has no answer of its own, so that it is read again after a file in it that gives none.
-      read(folder, () => {
-        if (!isSafe(folder, owner)) return;
+      read(directory, () => {
+        if (!isSafe(directory, owner)) return;
         let found = 0;
-        for (const name of readdirSync(folder)) {
-          const path = join(folder, name);
+        for (const name of readdirSync(directory)) {
+          const path = join(directory, name);
           if (found === maxFiles) return;
           if (!isKnownName(name, rule) || !begin(path)) continue;
           const bytes = sizeOfOld(path, rule, nowMs);

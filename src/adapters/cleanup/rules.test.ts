@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { isKnownName, isOld, mayGo, rules } from "./rules.ts";
 
-const known = (folder: string, name: string): boolean =>
-  rules.filter((rule) => rule.folder === folder).some((rule) => isKnownName(name, rule));
+const known = (directory: string, name: string): boolean =>
+  rules.filter((rule) => rule.directory === directory).some((rule) => isKnownName(name, rule));
 
 describe("names of temporary files", () => {
   it.each([

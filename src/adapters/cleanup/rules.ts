@@ -5,7 +5,7 @@ const dayMs = 24 * 60 * 60_000;
 
 export interface Rule {
   readonly kind: Exclude<CleanupCandidate["kind"], "packages">;
-  readonly folder: string;
+  readonly directory: string;
   readonly minAgeMs: number;
   readonly names: readonly RegExp[];
 }
@@ -29,15 +29,15 @@ const temporaryNames = [
 ];
 
 export const rules: readonly Rule[] = [
-  { kind: "temporary", folder: "/tmp", minAgeMs: 10 * dayMs, names: temporaryNames },
-  { kind: "temporary", folder: "/var/tmp", minAgeMs: 10 * dayMs, names: temporaryNames },
+  { kind: "temporary", directory: "/tmp", minAgeMs: 10 * dayMs, names: temporaryNames },
+  { kind: "temporary", directory: "/var/tmp", minAgeMs: 10 * dayMs, names: temporaryNames },
   {
     kind: "core-dumps",
-    folder: "/var/lib/systemd/coredump",
+    directory: "/var/lib/systemd/coredump",
     minAgeMs: 3 * dayMs,
     names: [/^core\.[^/\n]+\.\d+\.[0-9a-f]{32}\.\d+\.\d+(?:\.(?:zst|xz|lz4))?$/],
   },
-  { kind: "crash-reports", folder: "/var/crash", minAgeMs: 10 * dayMs, names: [/^[\w.+-]+\.crash$/] },
+  { kind: "crash-reports", directory: "/var/crash", minAgeMs: 10 * dayMs, names: [/^[\w.+-]+\.crash$/] },
 ];
 
 export type FileFacts = Pick<Stats, "isFile" | "mode" | "nlink" | "atimeMs" | "mtimeMs" | "ctimeMs">;

@@ -8,7 +8,7 @@ afterEach(() => void vi.useRealTimers());
 /** The timers of `exec`: a test says when its time is over. */
 const stopTime = () => vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
 
-/** Node itself stands in for a command: it is there, and it can be told to do anything. */
+/** Node itself stands in for a command: it is there, and it can be made to do anything. */
 const script = (code: string, options?: Parameters<typeof exec>[1]) => exec([process.execPath, "-e", code], options);
 
 describe("exec", () => {
@@ -57,8 +57,8 @@ describe("exec", () => {
   });
 
   it("kills a command that takes too long, with its children", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "steward-exec-"));
-    const pidFile = join(folder, "pid");
+    const directory = mkdtempSync(join(tmpdir(), "steward-exec-"));
+    const pidFile = join(directory, "pid");
     const code =
       'if (my $pid = fork) { open F, ">", "$ARGV[0].new"; print F $pid; close F; rename "$ARGV[0].new", $ARGV[0]; waitpid $pid, 0 } else { sleep 1000 }';
     stopTime();
@@ -68,7 +68,7 @@ describe("exec", () => {
     await expect(running).rejects.toThrow(/no end after 60000 ms/);
     const pid = Number(readFileSync(pidFile, "utf8"));
     await expect.poll(() => isAlive(pid)).toBe(false);
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   });
 
   it("does not wait for a child that has left the group and holds the outputs", async () => {
@@ -86,13 +86,13 @@ describe("exec", () => {
 
   it("leaves a command behind that cannot be killed, and names its process", async () => {
     stopTime();
-    const [left, begun] = [Promise.withResolvers<number>(), Promise.withResolvers<void>()];
+    const [left, started] = [Promise.withResolvers<number>(), Promise.withResolvers<void>()];
     const running = script("process.stdout.write('there'); setInterval(() => {}, 1000)", {
       timeoutMs: 60_000,
-      onOutput: () => begun.resolve(),
+      onOutput: () => started.resolve(),
       onLeft: left.resolve,
     });
-    await begun.promise;
+    await started.promise;
     // As with one that waits in the kernel for a file system: the signal does nothing.
     const kill = vi.spyOn(process, "kill").mockReturnValue(true);
     vi.advanceTimersByTime(60_000);

@@ -34,11 +34,11 @@ function collector(limit: number) {
   let full = false;
   return {
     take: (chunk: Buffer): void => {
-      const room = limit - size;
-      if (chunk.length > room) full = true;
-      if (room <= 0) return;
-      chunks.push(chunk.subarray(0, room));
-      size += Math.min(room, chunk.length);
+      const space = limit - size;
+      if (chunk.length > space) full = true;
+      if (space <= 0) return;
+      chunks.push(chunk.subarray(0, space));
+      size += Math.min(space, chunk.length);
     },
     text: () => Buffer.concat(chunks).toString("utf8"),
     isFull: () => full,

@@ -1,6 +1,6 @@
 export interface OutputLine {
   readonly bytes: Buffer;
-  /** Whether the line was longer than the bound: `bytes` is then its beginning, and the rest was dropped. */
+  /** Whether the line was longer than the bound: `bytes` is then its start, and the rest was dropped. */
   readonly isCut: boolean;
 }
 
@@ -12,10 +12,10 @@ export function createLineSplitter(maxLineBytes: number) {
   let isCut = false;
 
   const hold = (part: Buffer): void => {
-    const room = maxLineBytes - held;
-    if (part.length > room) isCut = true;
-    if (room <= 0 || part.length === 0) return;
-    const kept = part.subarray(0, room);
+    const space = maxLineBytes - held;
+    if (part.length > space) isCut = true;
+    if (space <= 0 || part.length === 0) return;
+    const kept = part.subarray(0, space);
     parts.push(kept);
     held += kept.length;
   };

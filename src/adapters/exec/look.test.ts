@@ -26,7 +26,7 @@ const mountinfo = ["/ 8:1", "/home 8:1", "/nfs 0:50", "/net 0:51"]
  * cannot be killed.
  */
 function apart(leftBefore: readonly string[] = [], leftBy = lengths.name) {
-  const begun: string[] = [];
+  const started: string[] = [];
   const left = leftBefore.map((path) => ({ name: leftBy, path }));
   const run: Exec = (_, { input = "", signal: over, onOutput, onLeft } = {}) => {
     const spend = (ms: number): void => {
@@ -39,7 +39,7 @@ function apart(leftBefore: readonly string[] = [], leftBy = lengths.name) {
         lengths.look(paths, {
           begin(path) {
             if (!begin(path)) return false;
-            begun.push(path);
+            started.push(path);
             over?.addEventListener("abort", () => {
               if (path.includes("unkillable")) onLeft?.(1);
             });
@@ -66,7 +66,7 @@ function apart(leftBefore: readonly string[] = [], leftBy = lengths.name) {
     },
     run,
   });
-  return { look, begun, left: () => left.map(({ path }) => path) };
+  return { look, started, left: () => left.map(({ path }) => path) };
 }
 
 it("a look in this process has the answers of all paths", async () => {
@@ -82,37 +82,37 @@ it("a look in this process has the answers of all paths", async () => {
 });
 
 it("a path that gives no answer is passed over, and hides no other", async () => {
-  const { look, begun, left } = apart();
+  const { look, started, left } = apart();
   const { answers, silent, isWhole } = await look(lengths, ["/a", "/silent", "/bc"], signal);
   expect([[...answers.keys()], [...silent], isWhole]).toEqual([["/a", "/bc"], ["/silent"], true]);
-  expect([begun, left()]).toEqual([["/a", "/silent", "/bc"], []]);
+  expect([started, left()]).toEqual([["/a", "/silent", "/bc"], []]);
 });
 
-it("a path is not looked at again while a process that cannot be killed waits for it", async () => {
-  const { look, begun, left } = apart();
+it("a path is not inspected again while a process that cannot be killed waits for it", async () => {
+  const { look, started, left } = apart();
   for (let at = 0; at < 3; at += 1) {
     const { silent } = await look(lengths, ["/silent/unkillable"], signal);
     expect([...silent]).toEqual(["/silent/unkillable"]);
   }
-  expect([begun, left()]).toEqual([["/silent/unkillable"], ["/silent/unkillable"]]);
+  expect([started, left()]).toEqual([["/silent/unkillable"], ["/silent/unkillable"]]);
 });
 
-it("the paths on the mount of a silent one are passed over as silent, and those on others are looked at", async () => {
-  const { look, begun } = apart();
+it("the paths on the mount of a silent one are passed over as silent, and those on others are inspected", async () => {
+  const { look, started } = apart();
   const paths = ["/nfs/silent/unkillable", "/nfs/2", "/etc/a\0/nfs/3", "/net/4", "/root/5", "/nfsd/6"];
   for (let at = 0; at < 2; at += 1) {
     const { answers, silent, isWhole } = await look(lengths, paths, signal);
     expect([[...answers.keys()], [...silent], isWhole]).toEqual([paths.slice(3), paths.slice(0, 3), true]);
   }
-  expect(begun).toEqual([...paths.slice(0, 1), ...paths.slice(3), ...paths.slice(3)]);
+  expect(started).toEqual([...paths.slice(0, 1), ...paths.slice(3), ...paths.slice(3)]);
 });
 
-it("the paths of a directory on the root file system are passed over when four are silent, and others are looked at", async () => {
+it("the paths of a directory on the root file system are passed over when four are silent, and others are inspected", async () => {
   const paths = ["/home/silent/4", "/home/5", "/root/6"];
   const before = ["/home/1", "/home/2", "/home/3"];
   const first = apart(before);
   expect([...(await first.look(lengths, paths, signal)).answers.keys()]).toEqual(["/root/6"]);
-  expect(first.begun).toEqual(["/home/silent/4", "/root/6"]);
+  expect(first.started).toEqual(["/home/silent/4", "/root/6"]);
   const second = apart(before.slice(1));
   expect([...(await second.look(lengths, paths, signal)).answers.keys()]).toEqual(["/home/5", "/root/6"]);
 });
@@ -123,7 +123,7 @@ it("the processes that other looks leave behind hide no path", async () => {
   expect([[...answers.keys()], isWhole]).toEqual([["/nfs/7", "/home/8"], true]);
 });
 
-it("a look ends when its time is over, and says that it is not whole", async () => {
+it("a look ends when its time is over, and says that it is incomplete", async () => {
   const { look } = apart();
   const paths = Array.from({ length: 9 }, (_, at) => `/${at}/silent`);
   const { silent, isWhole } = await look(lengths, paths, signal);
@@ -141,12 +141,12 @@ it.each([
 });
 
 it("who asks for the same meanwhile has the same answer", async () => {
-  const { look, begun } = apart();
+  const { look, started } = apart();
   await Promise.all([look(lengths, ["/silent"], signal), look(lengths, ["/silent"], signal)]);
-  expect(begun).toEqual(["/silent"]);
+  expect(started).toEqual(["/silent"]);
 });
 
-it("a process that tells nothing is unavailable, with what it said", async () => {
+it("a process that says nothing is unavailable, with what it said", async () => {
   const run: Exec = () => Promise.resolve({ exitCode: 1, stdout: "", stderr: "no memory\n", truncated: false });
   const look = createApartLook({ left: { add: () => undefined, paths: () => [] }, run });
   await expect(look(lengths, ["/a"], signal)).rejects.toThrow(

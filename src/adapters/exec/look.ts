@@ -10,7 +10,7 @@ import { createMountLookup, parseMountinfo } from "./mountinfo.ts";
 
 /** What a look says while it goes from one path to the next. */
 export interface Looking<Answer> {
-  /** Before anything at the path is touched. False for a path that has been looked at, or that gives no answer. */
+  /** Before anything at the path is touched. False for a path that has been inspected, or that gives no answer. */
   readonly begin: (path: string) => boolean;
   readonly answer: (path: string, answer: Answer) => void;
 }
@@ -27,7 +27,7 @@ export interface Looked<Answer> {
   readonly answers: ReadonlyMap<string, Answer>;
   /** Paths that gave no answer in time, those of earlier looks that still wait for one included, and those on the same mounts. */
   readonly silent: ReadonlySet<string>;
-  /** Whether each path was begun: with many that are silent or slow there is no time for all. */
+  /** Whether each path was started: with many that are silent or slow there is no time for all. */
   readonly isWhole: boolean;
 }
 
@@ -55,7 +55,7 @@ export const lookHere: TakeLook = ({ look }, input) => {
 
 const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
 
-/** A path is begun, has an answer, or is passed over. */
+/** A path is started, has an answer, or is passed over. */
 type Line<Answer> =
   | { readonly at: string }
   | { readonly of: string; readonly answer: Answer }
@@ -103,15 +103,15 @@ export function serveLook<Input, Answer>({ look }: Look<Input, Answer>, { read, 
   const { input, answered, silent } = JSON.parse(read()) as Sent<Input>;
   const known = new Set(answered);
   const isPassedOver = createPassedOver(silent, mountinfo());
-  const tell = (line: Line<Answer>): void => write(`${JSON.stringify(line)}\n`);
+  const report = (line: Line<Answer>): void => write(`${JSON.stringify(line)}\n`);
   look(input, {
     begin(path) {
       if (known.has(path)) return false;
       const isOver = isPassedOver(path);
-      tell(isOver ? { over: path } : { at: path });
+      report(isOver ? { over: path } : { at: path });
       return !isOver;
     },
-    answer: (path, answer) => tell({ of: path, answer }),
+    answer: (path, answer) => report({ of: path, answer }),
   });
 }
 

@@ -54,8 +54,8 @@ export function createMountLookup(mounts: readonly Mount[]): (path: string) => M
     mounts.filter((mount) => !isTop(mount)),
     ({ parentId }) => parentId,
   );
-  const holds = (folder: string, path: string): boolean =>
-    folder === "/" || path === folder || path.startsWith(`${folder}/`);
+  const holds = (directory: string, path: string): boolean =>
+    directory === "/" || path === directory || path.startsWith(`${directory}/`);
 
   return (path) => {
     let found: Mount | undefined;

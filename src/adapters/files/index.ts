@@ -73,7 +73,7 @@ function describeKind(stat: Stats): string {
 function readUpTo(handle: number, maxBytes: number): Buffer {
   const pieces: Buffer[] = [];
   let total = 0;
-  // The size that the system reports is no bound: files of procfs report none, others grow.
+  // The size that the system reports is not a bound: files of procfs report none, others grow.
   while (total <= maxBytes) {
     const piece = Buffer.allocUnsafe(Math.min(pieceBytes, maxBytes + 1 - total));
     const length = readSync(handle, piece);
@@ -194,7 +194,7 @@ export function writeFileSynced(path: string, content: Content, { mode = ownerOn
   });
 }
 
-/** Writes a file atomically: readers, and whoever comes after a crash, find the old content or the new one. Durable on return. */
+/** Writes a file atomically: readers, and anyone who comes after a crash, find the old content or the new one. Durable on return. */
 export function writeFileAtomic(path: string, content: Content, options: WriteOptions = {}): void {
   const draft = `${path}.${randomBytes(6).toString("hex")}.new`;
   try {

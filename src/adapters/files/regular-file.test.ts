@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { FileUnreadable, readRegularFile, readSecretFile, readTextFile } from "#adapters/files/index.ts";
 
-let folder: string;
+let directory: string;
 let path: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-files-"));
-  path = join(folder, "file");
+  directory = mkdtempSync(join(tmpdir(), "steward-files-"));
+  path = join(directory, "file");
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 const maxBytes = 100;
 
@@ -28,7 +28,7 @@ it("a regular file is read up to the limit, also one that reports no size", () =
 });
 
 it("a symbolic link is followed unless that is ruled out", () => {
-  writeFileSync(join(folder, "target"), "text");
+  writeFileSync(join(directory, "target"), "text");
   symlinkSync("target", path);
   expect(readTextFile(path)).toBe("text");
   expect(() => readTextFile(path, { followsLinks: false })).toThrow(`cannot read ${path}: it is a symbolic link`);

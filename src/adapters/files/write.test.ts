@@ -20,13 +20,13 @@ import {
   writeFileSynced,
 } from "#adapters/files/index.ts";
 
-let folder: string;
+let directory: string;
 let path: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-write-"));
-  path = join(folder, "file");
+  directory = mkdtempSync(join(tmpdir(), "steward-write-"));
+  path = join(directory, "file");
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 const modeOf = (each: string): number => lstatSync(each).mode & 0o7777;
 
 describe("a written file", () => {
@@ -36,13 +36,13 @@ describe("a written file", () => {
   ])("is private by default and replaces what was there, written %s", (_, write) => {
     write(path, "longer");
     write(path, "two");
-    expect([readFileSync(path, "utf8"), modeOf(path), readdirSync(folder)]).toEqual(["two", 0o600, ["file"]]);
+    expect([readFileSync(path, "utf8"), modeOf(path), readdirSync(directory)]).toEqual(["two", 0o600, ["file"]]);
     write(path, "three", { mode: 0o640, group: process.getgid?.() ?? 0 });
     expect(modeOf(path)).toBe(0o640);
   });
 
   it("replaces a symbolic link, and writes through none", () => {
-    const victim = join(folder, "victim");
+    const victim = join(directory, "victim");
     writeFileSync(victim, "mine");
     symlinkSync(victim, path);
     expect(() => writeFileSynced(path, "x")).toThrow("ELOOP");
@@ -53,15 +53,15 @@ describe("a written file", () => {
   it("that cannot be renamed into place leaves no draft", () => {
     mkdirSync(path);
     expect(() => writeFileAtomic(path, "x")).toThrow("EISDIR");
-    expect(readdirSync(folder)).toEqual(["file"]);
+    expect(readdirSync(directory)).toEqual(["file"]);
   });
 });
 
 it("a private directory is created, and nothing else is accepted in its place", () => {
-  const directory = join(folder, "a/b");
-  preparePrivateDirectory(directory);
-  expect([modeOf(directory), modeOf(join(folder, "a"))]).toEqual([0o700, 0o700]);
-  symlinkSync(directory, path);
+  const nested = join(directory, "a/b");
+  preparePrivateDirectory(nested);
+  expect([modeOf(nested), modeOf(join(directory, "a"))]).toEqual([0o700, 0o700]);
+  symlinkSync(nested, path);
   expect(() => preparePrivateDirectory(path)).toThrow(`cannot use ${path}`);
 });
 

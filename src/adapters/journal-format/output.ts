@@ -21,7 +21,7 @@ const longestShown = 300;
 /** A value is null in JSON from so many bytes on, its name and the equals sign included. */
 const longestJson = 4096;
 
-interface Moments {
+interface Timestamps {
   readonly realtime: bigint;
   readonly monotonic: bigint;
   readonly bootId: string;
@@ -38,23 +38,23 @@ export interface EntryHead {
 const hex = (text: string | undefined): bigint => BigInt(`0x${text ?? "0"}`);
 
 /** What only the cursor says. */
-function momentsOf(cursor: string): Moments {
+function timestampsOf(cursor: string): Timestamps {
   const members = new Map(cursor.split(";").map((part) => [part.slice(0, 1), part.slice(2)]));
   return { realtime: hex(members.get("t")), monotonic: hex(members.get("m")), bootId: members.get("b") ?? "" };
 }
 
 /** The head of the entry that a cursor names. */
-export const headOf = (cursor: string): EntryHead => ({ cursor, ...momentsOf(cursor) });
+export const headOf = (cursor: string): EntryHead => ({ cursor, ...timestampsOf(cursor) });
 
 /** Of a field that is there more than once the last value counts. */
 const lastOf = ({ fields }: RawEntry, name: string): FieldValue | undefined =>
   fields.findLast((field) => field.name === name);
 
 /** When it was written, as the program says, else journald. */
-function momentShown(entry: RawEntry): bigint {
+function timestampShown(entry: RawEntry): bigint {
   const stated = lastOf(entry, "_SOURCE_REALTIME_TIMESTAMP")?.bytes.toString("latin1") ?? "";
   const micros = /^[1-9]\d{0,15}$/.test(stated) ? BigInt(stated) : 0n;
-  return micros > 0n ? micros : momentsOf(entry.cursor).realtime;
+  return micros > 0n ? micros : timestampsOf(entry.cursor).realtime;
 }
 
 const isShown = (field: FieldValue | undefined, { all }: OutputOptions): field is FieldValue =>
@@ -89,7 +89,7 @@ const short =
     if (message === undefined) return [];
     const firstShown = (...names: readonly string[]): Buffer | undefined =>
       names.map((name) => lastOf(entry, name)).find((each) => isShown(each, options))?.bytes;
-    const time = timeText(new Date(Number(momentShown(entry) / 1000n)));
+    const time = timeText(new Date(Number(timestampShown(entry) / 1000n)));
     const host = firstShown("_HOSTNAME");
     const who = firstShown("SYSLOG_IDENTIFIER", "_COMM");
     const pid = firstShown("_PID", "SYSLOG_PID");
@@ -151,7 +151,7 @@ export const jsonField = (field: FieldValue, { all }: Pick<OutputOptions, "all">
 
 /** The members with which an entry begins in the "Journal JSON Format". */
 function jsonHead(cursor: string): readonly (readonly [string, string])[] {
-  const { realtime, monotonic, bootId } = momentsOf(cursor);
+  const { realtime, monotonic, bootId } = timestampsOf(cursor);
   return [
     ["__CURSOR", cursor],
     ["__REALTIME_TIMESTAMP", String(realtime)],
@@ -211,7 +211,7 @@ export function fieldsOf(output: JournalOutput, { fields }: OutputOptions): stri
   return fields?.join(",") ?? "*";
 }
 
-const tellsBoots: readonly JournalOutput[] = ["short", "short-iso"];
+const distinguishesBoots: readonly JournalOutput[] = ["short", "short-iso"];
 
 /**
  * Writes entries one after the other as journalctl does, with a line between two boots.
@@ -222,10 +222,10 @@ export function createJournalFormat(
   options: OutputOptions,
   previous?: string,
 ): (entry: RawEntry) => Buffer {
-  let boot = previous === undefined ? undefined : momentsOf(previous).bootId;
+  let boot = previous === undefined ? undefined : timestampsOf(previous).bootId;
   return (entry) => {
-    const { bootId } = momentsOf(entry.cursor);
-    const isNew = boot !== undefined && boot !== bootId && tellsBoots.includes(output);
+    const { bootId } = timestampsOf(entry.cursor);
+    const isNew = boot !== undefined && boot !== bootId && distinguishesBoots.includes(output);
     boot = bootId;
     const parts = formats[output](entry, options).map((part) => (typeof part === "string" ? Buffer.from(part) : part));
     return Buffer.concat(isNew ? [Buffer.from(`-- Boot ${bootId} --\n`), ...parts] : parts);

@@ -17,7 +17,7 @@ describe("text of the journal's output formats", () => {
     expect(plain(given)).toBe(shown);
   });
 
-  it("tells printable from other values", () => {
+  it("distinguishes printable from other values", () => {
     const isPrintable = (bytes: Buffer): boolean => fieldValue("MESSAGE", bytes).isPrintable;
     for (const text of ["", "é\t\n", "\u00ad", "\u{1f600}"])
       expect([text, isPrintable(Buffer.from(text))]).toEqual([text, true]);

@@ -33,7 +33,7 @@ function decoded(bytes: Buffer): string | undefined {
 
 const [firstPrintable, lastPrintable] = [0x20, 0x7e];
 
-/** Whether all are printable characters of ASCII, tabs and line feeds, as most values are: nothing has to be decoded then. */
+/** Whether all are printable characters of ASCII, tabs and line feeds, as most values are: nothing needs to be decoded then. */
 function isPlain(bytes: Buffer): boolean {
   for (const byte of bytes) {
     const isCharacter = byte >= firstPrintable && byte <= lastPrintable;

@@ -40,11 +40,11 @@ export async function wholeEntry({ cursor, fields = [] }: LogEntry, ask: AskForP
     const { name, text, next_offset: next } = field;
     const position = counts.get(name) ?? 0;
     counts.set(name, position + 1);
-    const begun = valueBytes(field);
-    if (next === undefined) values.push(fieldValue(name, begun, text));
+    const started = valueBytes(field);
+    if (next === undefined) values.push(fieldValue(name, started, text));
     else {
       const rest = await restOf(ask, { cursor, name, position, from: next });
-      values.push(fieldValue(name, Buffer.concat([begun, ...rest])));
+      values.push(fieldValue(name, Buffer.concat([started, ...rest])));
     }
   }
   return { cursor, fields: values };

@@ -41,11 +41,11 @@ it("the memory budget leaves each thread its own share, and one thread alone eve
     forgotten += 1;
   });
   share?.take(90);
-  expect([first?.room(), second?.room(), forgotten]).toEqual([10, 20, 0]);
+  expect([first?.space(), second?.space(), forgotten]).toEqual([10, 20, 0]);
   second?.count(20);
-  expect([first?.room(), second?.room()]).toEqual([-10, 0]);
+  expect([first?.space(), second?.space()]).toEqual([-10, 0]);
   share?.take(10);
-  expect([forgotten, [...usage], first?.room()]).toEqual([1, [10, 20], 70]);
+  expect([forgotten, [...usage], first?.space()]).toEqual([1, [10, 20], 70]);
   second?.count(-20);
-  expect(first?.room()).toBe(90);
+  expect(first?.space()).toBe(90);
 });

@@ -1,6 +1,6 @@
 /** What one file keeps of the memory that all of them share. */
 export interface Share {
-  /** Counts bytes that are about to be kept; all files of the thread forget what they keep where there is no room for them. */
+  /** Counts bytes that are about to be kept; all files of the thread forget what they keep where there is no space for them. */
   readonly take: (bytes: number) => void;
   readonly end: () => void;
 }
@@ -9,7 +9,7 @@ export interface Budget {
   /** @param forget is called when the memory is used up. */
   readonly share: (forget: () => void) => Share;
   /** How many bytes more this thread may keep; fewer than none where others have taken theirs meanwhile. */
-  readonly room: () => number;
+  readonly space: () => number;
   /** Counts bytes that are kept, or no more where there are fewer than none, without having others forget anything. */
   readonly count: (bytes: number) => void;
 }
@@ -30,19 +30,19 @@ export function createBudget({ maxBytes, ownBytes, usage, place }: BudgetLimits)
   const shares = new Map<Share, () => void>();
   let shared = 0;
   const count = (bytes: number): void => void Atomics.add(usage, place, bytes);
-  const room = (): number => {
+  const space = (): number => {
     const own = Atomics.load(usage, place);
     let all = 0;
     for (let index = 0; index < usage.length; index += 1) all += Atomics.load(usage, index);
     return Math.max(ownBytes, maxBytes - all + own) - own;
   };
   return {
-    room,
+    space,
     count,
     share(forget) {
       const share: Share = {
         take(bytes) {
-          if (bytes > room()) {
+          if (bytes > space()) {
             for (const forgetOne of shares.values()) forgetOne();
             count(-shared);
             shared = 0;

@@ -6,7 +6,7 @@ const pieceBytes = 512 * 1024;
 /** Text of up to so many characters is written here: a call of Node's costs more. */
 const maxShort = 256;
 const maxCharacterBytes = 3;
-/** A string of up to so many bytes is escaped here; room for it is reserved as if each byte were escaped. */
+/** A string of up to so many bytes is escaped here; space for it is reserved as if each byte were escaped. */
 const maxEscaped = 8 * 1024;
 const maxEscapeBytes = 6;
 
@@ -22,7 +22,7 @@ const escapes: readonly (Buffer | undefined)[] = Array.from({ length: firstNonAs
 });
 const isPlain = Uint8Array.from(escapes, (written) => (written === undefined ? 1 : 0));
 
-/** Whether all bytes of a part stand for themselves in a JSON string. Four are looked at together. */
+/** Whether all bytes of a part stand for themselves in a JSON string. Four are inspected together. */
 function isPlainText({ bytes, words }: Readonly<View>, start: number, end: number): boolean {
   let at = start;
   while (at < end && at % 4 !== 0) {
@@ -122,7 +122,7 @@ function writeCopied(written: Written, bytes: Buffer, start: number, end: number
   written.at += bytes.copy(written.bytes, written.at, start, end);
 }
 
-/** @returns whether it is written: bytes that are no UTF-8 have to be decoded. */
+/** @returns whether it is written: bytes that are no UTF-8 must be decoded. */
 function writeEscaped(written: Written, from: Buffer, start: number, end: number): boolean {
   reserve(written, (end - start) * maxEscapeBytes + 2);
   const { bytes } = written;

@@ -15,7 +15,7 @@ export interface Collected {
 }
 
 /**
- * Reads entries into one and the same object, which the next call fills anew. A plain message is among its values only
+ * Reads entries into one and the same object, which the next call fills again. A plain message is among its values only
  * where nobody takes it.
  */
 export function createCollector() {

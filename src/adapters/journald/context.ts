@@ -4,10 +4,10 @@ import { namesUnread } from "#domain/logs/unread.ts";
 import { anyEntries, type ContextQuery, type LogQuery } from "#domain/ports/journal.ts";
 import { maxAnswerBytes } from "./query.ts";
 
-/** As many as there is room for, beginning with those that stand next to the entry. */
-function nearest(logs: readonly LogEntry[], room: number): readonly string[] {
+/** As many as there is space for, starting with those that stand next to the entry. */
+function nearest(logs: readonly LogEntry[], space: number): readonly string[] {
   const texts: string[] = [];
-  let left = room;
+  let left = space;
   for (const entry of logs) {
     const text = JSON.stringify(entry);
     left -= Buffer.byteLength(text) + 1;
@@ -37,9 +37,9 @@ export function answerContext(
   const [entry] = read({ limit: 1, entry: { cursor, offset: 0 } });
   if (entry === undefined) return undefined;
   const own = JSON.stringify(entry);
-  const room = maxAnswerBytes - Buffer.byteLength(own);
-  const earlier = nearest(read({ cursor: entry.cursor, order: "desc", limit: before }), room / 2);
-  const later = nearest(read({ cursor: entry.cursor, order: "asc", limit: after }), room / 2);
+  const space = maxAnswerBytes - Buffer.byteLength(own);
+  const earlier = nearest(read({ cursor: entry.cursor, order: "desc", limit: before }), space / 2);
+  const later = nearest(read({ cursor: entry.cursor, order: "asc", limit: after }), space / 2);
   const texts = [...earlier.toReversed(), own, ...later];
   const rest = { index: earlier.length, ...namesUnread({ unread }) };
   return Buffer.from(`{"entries":[${texts.join(",")}],${JSON.stringify(rest).slice(1)}`);

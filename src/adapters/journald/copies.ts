@@ -4,7 +4,7 @@ import { compare, isSameEntry, type Location } from "./order.ts";
 import { countOf, intersection, lowerBound, offsetAt, type Postings, toOffsets } from "./postings.ts";
 import type { Source, Span } from "./source.ts";
 
-/** Whether one file goes on in the sequence of the other, so that what they hold alike was written twice. */
+/** Whether one file continues in the sequence of the other, so that what they hold alike was written twice. */
 function isContinued(left: Source, right: Source): boolean {
   const [a, b] = [left.file.header, right.file.header];
   if (a.seqnumId !== b.seqnumId) return false;

@@ -28,12 +28,12 @@ export interface Counting {
   readonly filters: LogFilters;
   /** Ids of the boots whose entries count; undefined: all. */
   readonly boots: readonly string[] | undefined;
-  /** What is counted, where the counts of a whole file are kept. */
+  /** What is counted, where the counts of a complete file are kept. */
   readonly term: string;
   readonly countIn: (counted: Counted, add: AddCounts) => void;
   /** Takes the counts of one file after the other. */
   readonly add: AddCounts;
-  /** Is told of which file the next counts are. */
+  /** Is called with the file that the next counts are of. */
   readonly onFile?: (source: Source) => void;
 }
 
@@ -135,13 +135,13 @@ export function countAmong(counted: Counted, list: Postings): number {
   return found;
 }
 
-interface Moment {
+interface Timestamp {
   readonly since: number;
   readonly until: number;
 }
 
 /** Those of a list of matches that were written in a part of the window. */
-export function during({ source, isAny }: Counted, list: Postings, moment: Moment): Postings {
-  const window = source.window(moment.since, moment.until);
-  return isAny ? clip(list, window, source.all()) : inWindow(source, list, window, moment);
+export function during({ source, isAny }: Counted, list: Postings, timestamp: Timestamp): Postings {
+  const window = source.window(timestamp.since, timestamp.until);
+  return isAny ? clip(list, window, source.all()) : inWindow(source, list, window, timestamp);
 }

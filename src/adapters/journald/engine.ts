@@ -54,7 +54,7 @@ export interface Engine {
   readonly dispose: () => void;
 }
 
-/** What follows from all files together. It is kept while they stay as they are: a source makes its list anew with each change. */
+/** What follows from all files together. It is kept while they stay as they are: a source makes its list again with each change. */
 function createAcross(): (sources: readonly Source[]) => Across {
   const copiesOf = createCopies();
   let lists: readonly EntryList[] = [];
@@ -89,7 +89,7 @@ export function createEngine(options: EngineOptions): Engine {
   const missing = ({ units, namespace }: ListedEntries): string | undefined => {
     if (sources.length > 0 || unread({ units, namespace }).length > 0) return undefined;
     if (registry.isEmpty()) return `there are no journal files in ${roots.map(({ path }) => path).join(" or ")}`;
-    // Which namespaces there are is not told to who sees some units only.
+    // A caller who sees some units only does not learn which namespaces there are.
     if (units !== undefined) return undefined;
     return namespace ? `there are no journal files of the namespace ${namespace}` : "the default journal has no files";
   };

@@ -31,7 +31,7 @@ interface Searched {
   readonly offsets: Float64Array | undefined;
 }
 
-/** Searches of the last files, which the next part goes on with. */
+/** Searches of the last files, which the next part continues with. */
 function createSearches() {
   let kept: readonly Searched[] = [];
   return (source: Source, pattern: string): Float64Array | undefined => {
@@ -102,7 +102,7 @@ function createPart({ page, entries }: Exporter, query: ExportQuery, most: numbe
     last,
     written: () => written,
     isFull: () => page.size() >= most,
-    /** @returns whether there is room for more. */
+    /** @returns whether there is space for more. */
     add(found: Found): boolean {
       if (isHidden(copies.get(found.source), found.offset)) return true;
       written = formatCursor(found.place);
@@ -118,7 +118,7 @@ function createPart({ page, entries }: Exporter, query: ExportQuery, most: numbe
   };
 }
 
-/** Where an export begins, or goes on. @throws LogQueryRefused */
+/** Where an export begins, or continues. @throws LogQueryRefused */
 function beginningOf({ cursor, position }: ExportQuery): Location | undefined {
   const text = position?.cursor ?? cursor;
   const place = text === undefined ? undefined : parseCursor(text);

@@ -6,7 +6,7 @@ import { countOf, intersection, type Postings, unionOfParts, wholeList } from ".
 import type { Across } from "./query.ts";
 import type { Source } from "./source.ts";
 
-/** Of each field at most so many values are told apart. */
+/** Of each field at most so many values are distinguished. */
 const maxFacetValues = 100_000;
 /** Longer ones are left out. */
 const maxFacetBytes = 1024;

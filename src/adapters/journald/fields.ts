@@ -52,7 +52,7 @@ const isSubject = (kind: number, text: string): boolean =>
   kind === field.OBJECT_SYSTEMD_UNIT ||
   (kind === field._TRANSPORT && text === "kernel");
 
-/** Bytes of a value that are shown at a time: as JSON, six times as many at most, they have room in an answer. */
+/** Bytes of a value that are shown at a time: as JSON, six times as many at most, they have space in an answer. */
 const maxShownBytes = 8 * 1024 * 1024;
 
 /** The end of the part of a text that begins here; a character is not taken apart. */
@@ -123,7 +123,7 @@ export interface Fields {
   readonly close: () => void;
 }
 
-/** @param isDamage is told of a data object that cannot be read. */
+/** @param isDamage is called with a data object that cannot be read. */
 export function createFields(
   file: JournalFile,
   budget: Budget,
@@ -179,7 +179,7 @@ export function createFields(
         return value;
       } catch (error) {
         if (!isDamage(error)) throw error;
-        // Not kept: it may have been looked at while it was written.
+        // Not kept: it may have been inspected while it was written.
         return undefined;
       }
     },

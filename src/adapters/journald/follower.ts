@@ -10,13 +10,13 @@ import type { Source } from "./source.ts";
 const maxEntries = 256;
 const maxCharacters = 1024 * 1024;
 
-export interface Moment {
+export interface Timestamp {
   readonly realtime: number;
   readonly monotonic: number;
   readonly bootId: string;
 }
 
-export type Start = { readonly after: Location } | { readonly moment: Moment };
+export type Start = { readonly after: Location } | { readonly timestamp: Timestamp };
 
 /** Reads what is new in the journal, each entry once. */
 export interface Follower {
@@ -38,7 +38,7 @@ interface State {
   original: Source | undefined;
 }
 
-interface News {
+interface Added {
   readonly runs: readonly Run[];
   readonly ordering: Ordering;
   readonly isDue: (found: Found) => boolean;
@@ -56,9 +56,9 @@ function progressIn({ progress, last }: State, source: Source, ordering: Orderin
     const place = ordering.place(source, offset);
     return place && comparePlaces(place, from) > 0;
   };
-  const begun = { position: same === undefined ? source.firstWhere(list, isNew) : lowerBound(list, same) + 1 };
-  progress.set(source.id, begun);
-  return begun;
+  const started = { position: same === undefined ? source.firstWhere(list, isNew) : lowerBound(list, same) + 1 };
+  progress.set(source.id, started);
+  return started;
 }
 
 function tailOf(state: State, source: Source, ordering: Ordering): Place | undefined {
@@ -71,7 +71,7 @@ function tailOf(state: State, source: Source, ordering: Ordering): Place | undef
 }
 
 /** What is there already is not new, whatever the wall clock was when it was written. */
-function skipPresent({ registry, progress }: State, { bootId, monotonic }: Moment): void {
+function skipPresent({ registry, progress }: State, { bootId, monotonic }: Timestamp): void {
   for (const source of registry.refresh("*")) {
     const isNew = (offset: number): boolean | undefined => {
       const head = source.head(offset);
@@ -100,11 +100,11 @@ function look(
 }
 
 /**
- * Files are looked at one after the other, and meanwhile journald writes: the last one may show an entry while the first
- * one did not yet show the entry before it. So they are looked at twice, and what the second look adds waits unless it
+ * Files are inspected one after the other, and meanwhile journald writes: the last one may show an entry while the first
+ * one did not yet show the entry before it. So they are inspected twice, and what the second look adds waits unless it
  * comes before something that the first has seen.
  */
-function fresh(state: State): News | undefined {
+function fresh(state: State): Added | undefined {
   const { registry, progress } = state;
   const { seen, upTo } = look(state, registry.refresh("*"));
   if (upTo === undefined) return undefined;
@@ -163,17 +163,17 @@ function passCopies(state: State, sources: readonly Source[]): void {
 }
 
 function next(state: State, read: ReturnType<typeof createLiveReader>): readonly LiveEntry[] {
-  const news = fresh(state);
-  if (news === undefined) return [];
-  const { runs, ordering, isDue } = news;
+  const added = fresh(state);
+  if (added === undefined) return [];
+  const { runs, ordering, isDue } = added;
   const sources = runs.map(({ source }) => source);
   let reached = ordering.locate(state.last);
   const entries: LiveEntry[] = [];
   let characters = 0;
   merge(runs, "forwards", ordering, (found) => {
     if (!isDue(found)) return false;
-    // What is of a later moment than the last entry cannot have been given.
-    if (found.place.moment <= reached.moment && isCopyOfGiven(state, found, sources, ordering)) {
+    // What is of a later time than the last entry cannot have been given.
+    if (found.place.timestamp <= reached.timestamp && isCopyOfGiven(state, found, sources, ordering)) {
       pass(state, found, ordering);
       return true;
     }
@@ -199,9 +199,9 @@ export function createFollower(registry: Pick<Registry, "refresh">, start: Start
   const last: Location =
     "after" in start
       ? start.after
-      : { ...start.moment, realtimeRest: 0, seqnumId: noId, seqnum: 0, xorHigh: 0, xorLow: 0 };
+      : { ...start.timestamp, realtimeRest: 0, seqnumId: noId, seqnum: 0, xorHigh: 0, xorLow: 0 };
   const state: State = { registry, progress: new Map(), last, original: undefined };
-  if ("moment" in start) skipPresent(state, start.moment);
+  if ("timestamp" in start) skipPresent(state, start.timestamp);
   const read = createLiveReader();
   return { passCopies: (sources) => passCopies(state, sources), next: () => next(state, read) };
 }

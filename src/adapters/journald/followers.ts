@@ -25,7 +25,7 @@ export interface Followers {
   readonly pull: (id: number) => void;
   readonly end: (id: number) => void;
   readonly passCopies: Follower["passCopies"];
-  /** Has the files that cannot be read told anew: something is wrong with one. */
+  /** Has the files that cannot be read reported again: something is wrong with one. */
   readonly noteDamage: () => void;
 }
 
@@ -40,7 +40,7 @@ export function createFollowers({ registry, onEntries, onUnread, onFailure }: Fo
   const begin = ({ cursor, realtime, monotonic }: FollowStart): Follower => {
     const after = cursor === undefined ? undefined : parseCursor(cursor);
     registry.refresh("*");
-    return createFollower(registry, after === undefined ? { moment: { realtime, monotonic, bootId } } : { after });
+    return createFollower(registry, after === undefined ? { timestamp: { realtime, monotonic, bootId } } : { after });
   };
 
   const drop = (id: number): void => {

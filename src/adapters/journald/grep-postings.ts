@@ -17,7 +17,7 @@ const maxKept = 1024;
 const maxHeldBytes = 128 * 1024 * 1024;
 const kept = new Map<string, Expression>();
 
-/** Lets go of those that were compiled first until there is room for one more. What they hold grows while they are used. */
+/** Lets go of those that were compiled first until there is space for one more. What they hold grows while they are used. */
 export function trimExpressions(): void {
   let held = 0;
   for (const expression of kept.values()) held += expression.held();
@@ -83,7 +83,7 @@ export function searchFile(source: Source, expression: Expression): Float64Array
   try {
     return searchMessages(source.file, { ...finding, matches: expression.test, onDamage: source.onDamage });
   } catch (error) {
-    // Where one object cannot be told from the next, each entry still leads to its message.
+    // Where one object cannot be distinguished from the next, each entry still leads to its message.
     if (!(error instanceof DamagedJournal)) throw error;
     return undefined;
   }
@@ -92,7 +92,7 @@ export function searchFile(source: Source, expression: Expression): Float64Array
 /** Whether reading these entries is cheaper than reading all messages of their file. */
 const isSparse = ({ source, postings }: Run): boolean => countOf(postings) <= source.all().length * sparse;
 
-/** @param offsets those in the file whose message fits; undefined where each has to be looked at. */
+/** @param offsets those in the file whose message fits; undefined where each must be inspected. */
 const fitting = ({ source, postings }: Run, offsets: Float64Array | undefined, expression: Expression): Postings =>
   offsets === undefined
     ? { kind: "offsets", offsets: byEntries(source, toOffsets(postings), expression) }

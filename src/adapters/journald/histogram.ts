@@ -24,7 +24,7 @@ export interface Division {
   readonly last: number;
 }
 
-/** Divides a window, both of whose moments are in it, into at most so many buckets of a round length. */
+/** Divides a window, both of whose times are in it, into at most so many buckets of a round length. */
 export function divide(since: number, until: number, most: number): Division {
   const divided = (seconds: number): Division => {
     const at = (time: number): number => Math.floor(time / (seconds * micros));
@@ -72,13 +72,13 @@ function countInBuckets(
   const lists = [postings, ...levels];
   for (let bucket = first; bucket <= last; bucket += 1) {
     const begin = bucket * seconds * micros;
-    const moment = { since: Math.max(since, begin), until: Math.min(until, begin + seconds * micros - 1) };
-    const total = count(during(counted, postings, moment));
+    const timestamp = { since: Math.max(since, begin), until: Math.min(until, begin + seconds * micros - 1) };
+    const total = count(during(counted, postings, timestamp));
     if (total === 0) continue;
     add(
       String(bucket),
       lists.map((list, index) =>
-        index === 0 ? total : countOf(list) === 0 ? 0 : count(during(counted, list, moment)),
+        index === 0 ? total : countOf(list) === 0 ? 0 : count(during(counted, list, timestamp)),
       ),
     );
   }

@@ -51,7 +51,7 @@ const learningCrewLimits: CrewLimits = { idleMs: 5_000, keptThreads: 0 };
 const learningMs = 100;
 
 /** Where journald keeps its files: on the disk, and in memory until the disk is there or where none is wanted. */
-const hostFolders = ["/var/log/journal", "/run/log/journal"];
+const hostDirectories = ["/var/log/journal", "/run/log/journal"];
 
 function machineId(): string | undefined {
   try {
@@ -65,7 +65,7 @@ function machineId(): string | undefined {
 function rootsOf(dir: string | undefined): readonly Root[] {
   if (dir !== undefined) return [{ path: dir }];
   const id = machineId();
-  return hostFolders.map((path) => ({ path, ...(id !== undefined && id !== "" && { machineId: id }) }));
+  return hostDirectories.map((path) => ({ path, ...(id !== undefined && id !== "" && { machineId: id }) }));
 }
 
 const maxKnownFaults = 10_000;
@@ -86,7 +86,7 @@ function createFaultReport(onUnreadable: JournalOptions["onUnreadable"]): (fault
 
 /** The journal of the host, read in threads of its own. They start with the first question. */
 export function createHostJournal({ dir, onUnreadable, limits = {}, templatesFile }: JournalOptions): HostJournal {
-  const tellOnce = createFaultReport(onUnreadable);
+  const reportOnce = createFaultReport(onUnreadable);
   let requests = 0;
   const nextId = (): number => {
     requests += 1;
@@ -94,7 +94,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, templatesFil
   };
   const never = new AbortController().signal;
   const setup = { roots: rootsOf(dir), templatesFile };
-  const startThread = createThreadStarter(setup, tellOnce, ({ search, port }, signal) => {
+  const startThread = createThreadStarter(setup, reportOnce, ({ search, port }, signal) => {
     // The search ends without help, too.
     pools.searches.runAside({ id: nextId(), kind: "help", search, port }, signal).catch(() => port.close());
   });
@@ -114,7 +114,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, templatesFil
       return reply.found.map((each) => ("kind" in each ? fromThreadFailure(each) : new Set(each)));
     } catch (error) {
       if (all.length <= 1) return [toError(error)];
-      // One of them takes too long or ends the thread: alone it is told from the others.
+      // One of them takes too long or ends the thread: alone it is distinguished from the others.
       return (await Promise.all(all.map((one) => searchAll([one])))).flat();
     }
   };

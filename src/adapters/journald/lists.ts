@@ -42,9 +42,9 @@ export function listFieldNames(sources: readonly Source[], units: LogQuery["unit
 
 type ListedValues = Pick<LogFieldValues, "values" | "truncated">;
 
-/** Values, each once, as many as an answer has room for. */
+/** Values, each once, as many as an answer has space for. */
 function createValueList(): {
-  /** @returns whether there is room for more. */
+  /** @returns whether there is space for more. */
   readonly add: (bytes: Buffer, start?: number, end?: number) => boolean;
   readonly list: () => ListedValues;
 } {

@@ -5,8 +5,8 @@ export interface Location extends EntryHead {
 }
 
 export interface Place extends Location {
-  /** The moment by which it is ordered, in microseconds: when it was written, or a little after that to which the clock was set back. */
-  readonly moment: number;
+  /** The time by which it is ordered, in microseconds: when it was written, or a little after that to which the clock was set back. */
+  readonly timestamp: number;
 }
 
 /** A place that is not known yet. */
@@ -19,7 +19,7 @@ export const unknownPlace = (): Refilled<Place> => ({
   realtimeRest: 0,
   xorHigh: 0,
   xorLow: 0,
-  moment: 0,
+  timestamp: 0,
 });
 
 export function copyPlace(from: Place, into: Refilled<Place>): void {
@@ -31,18 +31,18 @@ export function copyPlace(from: Place, into: Refilled<Place>): void {
   into.realtimeRest = from.realtimeRest;
   into.xorHigh = from.xorHigh;
   into.xorLow = from.xorLow;
-  into.moment = from.moment;
+  into.timestamp = from.timestamp;
 }
 
 export const compare = <T extends number | string>(left: T, right: T): number =>
   left < right ? -1 : left > right ? 1 : 0;
 
 /**
- * The order of the journal: by moment, then as the sequence numbers say. It is total, so that a list can be cut anywhere and
- * gone on with, unlike that of sd-journal, which compares in another way inside of a file than across files.
+ * The order of the journal: by time, then as the sequence numbers say. It is total, so that a list can be cut anywhere and
+ * continued, unlike that of sd-journal, which compares in another way inside of a file than across files.
  */
 export const comparePlaces = (left: Place, right: Place): number =>
-  compare(left.moment, right.moment) ||
+  compare(left.timestamp, right.timestamp) ||
   compare(left.seqnumId, right.seqnumId) ||
   compare(left.seqnum, right.seqnum) ||
   compare(left.xorHigh, right.xorHigh) ||

@@ -14,8 +14,8 @@ export interface Ordering {
   readonly find: (source: Source, location: Location) => number | undefined;
 }
 
-/** What comes after a moment to which the clock was set back lies between that microsecond and the next. */
-const justAfter = (moment: number): number => Math.floor(moment) + 0.5;
+/** What comes after a time to which the clock was set back lies between that microsecond and the next. */
+const justAfter = (timestamp: number): number => Math.floor(timestamp) + 0.5;
 
 /** Ends of spans that are followed, by this number, by something that has an earlier time. */
 function overtaken(spans: readonly Span[], number: "monotonic" | "seqnum"): readonly Location[] {
@@ -33,24 +33,24 @@ function overtaken(spans: readonly Span[], number: "monotonic" | "seqnum"): read
 }
 
 /**
- * By which moment an entry is ordered: its own, unless the clock was set back before it was written. How entries follow each
- * other then the time since boot tells within a boot, and the sequence number from boot to boot.
+ * By which time an entry is ordered: its own, unless the clock was set back before it was written. How entries follow each
+ * other then the time since boot decides within a boot, and the sequence number from boot to boot.
  */
-function momentsOf(spans: readonly Span[]): (location: Location) => number {
+function timestampsOf(spans: readonly Span[]): (location: Location) => number {
   const jumps = new Map<string, readonly Location[]>();
   for (const [boot, ofBoot] of Map.groupBy(spans, ({ head }) => head.bootId)) {
     const found = ofBoot.length > 1 ? overtaken(ofBoot, "monotonic") : [];
     if (found.length > 0) jumps.set(boot, found);
   }
-  /** Moments before which nothing of a boot can have been written. */
+  /** Times before which nothing of a boot can have been written. */
   const starts = new Map<string, number>();
 
-  const momentOf = (location: Location): number => {
-    let moment = Math.max(location.realtime, starts.get(location.bootId) ?? 0);
+  const timestampOf = (location: Location): number => {
+    let timestamp = Math.max(location.realtime, starts.get(location.bootId) ?? 0);
     for (const { monotonic, realtime } of jumps.get(location.bootId) ?? []) {
-      if (monotonic < location.monotonic && realtime >= moment) moment = justAfter(realtime);
+      if (monotonic < location.monotonic && realtime >= timestamp) timestamp = justAfter(realtime);
     }
-    return moment;
+    return timestamp;
   };
 
   const sequences = [...Map.groupBy(spans, ({ head }) => head.seqnumId).values()].flatMap((ofSequence) => {
@@ -65,23 +65,23 @@ function momentsOf(spans: readonly Span[]): (location: Location) => number {
         if (!tails.has(tail) && !starts.has(tail.bootId)) continue;
         for (const { head } of ofSequence) {
           if (head.bootId === tail.bootId || head.seqnum <= tail.seqnum) continue;
-          const start = justAfter(momentOf(tail));
-          if (start <= momentOf(head)) continue;
+          const start = justAfter(timestampOf(tail));
+          if (start <= timestampOf(head)) continue;
           starts.set(head.bootId, start);
           isChanged = true;
         }
       }
     }
   }
-  return jumps.size === 0 && starts.size === 0 ? ({ realtime }) => realtime : momentOf;
+  return jumps.size === 0 && starts.size === 0 ? ({ realtime }) => realtime : timestampOf;
 }
 
 export function createOrdering(sources: readonly Source[]): Ordering {
-  const momentOf = momentsOf(sources.flatMap((source) => source.spans() ?? []));
+  const timestampOf = timestampsOf(sources.flatMap((source) => source.spans() ?? []));
 
   const readPlace = (source: Source, offset: number, into: Refilled<Place>): boolean => {
     if (!source.readLocation(offset, into)) return false;
-    into.moment = source.spans() === undefined ? source.momentOf(offset, into.realtime) : momentOf(into);
+    into.timestamp = source.spans() === undefined ? source.timestampOf(offset, into.realtime) : timestampOf(into);
     return true;
   };
 
@@ -157,7 +157,7 @@ export function createOrdering(sources: readonly Source[]): Ordering {
         const at = offset === undefined ? undefined : place(source, offset);
         return at === undefined ? [] : [{ source, location: at }];
       });
-      return places.toSorted(comparePrecedence)[0]?.location ?? { ...location, moment: momentOf(location) };
+      return places.toSorted(comparePrecedence)[0]?.location ?? { ...location, timestamp: timestampOf(location) };
     },
   };
 }

@@ -115,7 +115,7 @@ it("the pool starts no job for a caller that has gone, before or in the queue", 
   expect([await first, asked()]).toEqual([answer(2), ["query 2"]]);
 });
 
-it("the pool keeps as many idle threads as it is told", async () => {
+it("the pool keeps as many idle threads as it is given", async () => {
   const { pool, threads } = start({ threads: 2, keptThreads: 1 });
   const both = [pool.run(job(1), never), pool.run(job(2), never)];
   threads[0]?.events.onReply(answer(1));

@@ -7,7 +7,7 @@ import type { Fault } from "./registry.ts";
 
 /** Heap of one thread: an answer of the largest size takes a part of this. Beyond it the thread ends, not the service. */
 const maxHeapMb = 768;
-/** What is needed for a moment only. Left to itself this part grows to 128 MiB in a thread that follows a busy journal, and stays so. */
+/** What is needed briefly only. Left to itself this part grows to 128 MiB in a thread that follows a busy journal, and stays so. */
 const maxYoungHeapMb = 12;
 
 export function fromThreadFailure(failure: ThreadFailure): Error {

@@ -7,7 +7,7 @@ type Simple =
   | { readonly kind: "run"; readonly list: EntryList; readonly from: number; readonly to: number }
   | { readonly kind: "offsets"; readonly offsets: Float64Array };
 
-/** What has no entry in common, and is merged only where it is looked at. */
+/** What has no entry in common, and is merged only where it is inspected. */
 interface Parts {
   readonly kind: "parts";
   readonly parts: readonly Simple[];
@@ -208,7 +208,7 @@ const maxMarkedBytes = 512 * 1024 * 1024;
 /** Entries that are further apart than so many bytes are too few to be marked. */
 const maxMarkedGap = 4096;
 
-/** Marks the entries one list after another, so that nothing has to be sorted. */
+/** Marks the entries one list after another, so that nothing needs to be sorted. */
 function countMarked(lists: readonly Postings[], first: number, last: number): number {
   const marks = new Int32Array(((last - first) >>> 8) + 1);
   let count = 0;

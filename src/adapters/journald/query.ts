@@ -43,9 +43,9 @@ export const maxAnswerBytes = 64 * 1024 * 1024;
 
 /** The query for the one entry that is asked for, in its microsecond. */
 function narrowed(query: LogQuery): LogQuery {
-  const moment = query.entry && parseCursor(query.entry.cursor)?.realtime;
-  if (moment === undefined) return query;
-  const [since, until] = [Math.max(query.since, moment), Math.min(query.until, moment)];
+  const timestamp = query.entry && parseCursor(query.entry.cursor)?.realtime;
+  if (timestamp === undefined) return query;
+  const [since, until] = [Math.max(query.since, timestamp), Math.min(query.until, timestamp)];
   return { ...query, since, until, cursor: undefined, order: "asc", limit: 1 };
 }
 
@@ -131,7 +131,7 @@ export interface Matched extends Run {
   readonly isAny: boolean;
 }
 
-/** What matches in each file that reaches into the window; messages are not looked at. */
+/** What matches in each file that reaches into the window; messages are not inspected. */
 export function matchedOf(
   sources: readonly Source[],
   query: Pick<LogQuery, Exclude<keyof LogFilters, "grep" | "boot" | "template"> | "uid">,
@@ -264,7 +264,7 @@ function reversed(entries: readonly Part[], ending: Part): readonly Part[] {
   ];
 }
 
-/** A window that ends so long ago at most ends now: its end is the moment at which it was asked for. */
+/** A window that ends so long ago at most ends now: its end is the time at which it was asked for. */
 const recentMicros = 60_000_000;
 
 /**
@@ -279,7 +279,7 @@ export function isRepeated(query: LogQuery, nowMs: number): boolean {
 
 const isGiven = (filter: unknown): boolean => filter !== undefined;
 
-/** Writes entries in the order in which they are found: where not all have room, the last ones are left out. */
+/** Writes entries in the order in which they are found: where not all have space, the last ones are left out. */
 function createPage({ page, write }: Renderer, query: LogQuery, isForward: boolean) {
   const isReversed = query.order === "asc" && !isForward;
   const options: WriteOptions = {
@@ -294,7 +294,7 @@ function createPage({ page, write }: Renderer, query: LogQuery, isForward: boole
   page.cut(0);
   page.text(opening);
   return {
-    /** @returns whether there was room for it. */
+    /** @returns whether there was space for it. */
     add(found: Found): boolean {
       const start = page.size();
       if (count > 0) page.text(",");

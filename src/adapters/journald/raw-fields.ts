@@ -6,7 +6,7 @@ import type { Found } from "./merge.ts";
 import type { Source } from "./source.ts";
 
 /**
- * Bytes of values in an entry of an answer: as JSON up to twice as many, and with the longest message they have room in an answer.
+ * Bytes of values in an entry of an answer: as JSON up to twice as many, and with the longest message they have space in an answer.
  */
 const maxRawBytes = 6 * 1024 * 1024;
 /** Kept of that for each value that follows, whatever those before it take. */
@@ -74,7 +74,7 @@ export function createRawWriter(page: ByteWriter): (found: Found, options: RawOp
     return names === "all" || names.includes(found.name) ? { payload, ...found } : undefined;
   };
 
-  /** How many values go on after `from` bytes. */
+  /** How many values continue after `from` bytes. */
   const countLonger = (source: Source, count: number, { names, from }: RawOptions): number => {
     let longer = 0;
     for (let index = 0; index < count; index += 1) {
@@ -90,7 +90,7 @@ export function createRawWriter(page: ByteWriter): (found: Found, options: RawOp
     // Each value gets on in each answer, however long those before it are: a share of its own where it is continued, else a little.
     let longer = from > 0 ? countLonger(source, count, options) : 0;
     const kept = Math.min(keptBytes, Math.floor(maxRawBytes / (2 * Math.max(1, count))));
-    let room = maxRawBytes;
+    let space = maxRawBytes;
     let isFirst = true;
     page.text("[");
     for (let index = 0; index < count; index += 1) {
@@ -98,10 +98,10 @@ export function createRawWriter(page: ByteWriter): (found: Found, options: RawOp
       if (found === undefined) continue;
       const { payload, name, value } = found;
       const start = Math.min(value + from, payload.end);
-      const most = from > 0 ? Math.floor(room / Math.max(1, longer)) : room - (count - index - 1) * kept;
+      const most = from > 0 ? Math.floor(space / Math.max(1, longer)) : space - (count - index - 1) * kept;
       const end = Math.min(payload.end, start + most);
       if (start < payload.end) longer -= 1;
-      room -= end - start;
+      space -= end - start;
       page.text(`${isFirst ? "" : ","}{"name":"${name}",`);
       writeValue(source, payload, start, end, from === 0 && end === payload.end);
       page.text(end < payload.end ? `,"next_offset":${end - value}}` : "}");

@@ -310,7 +310,7 @@ function openListed(files: OpenFiles): boolean {
 
 function update(files: OpenFiles): void {
   for (let listings = 1; listings < maxListings; listings += 1) if (openListed(files)) return;
-  // Files that were moved elsewhere still exist, but are not ours any more.
+  // Files that were moved elsewhere still exist, but are no longer ours.
   const present = new Set(files.directories.list().map(({ path }) => orElse(() => inodeOf(path), undefined)));
   for (const inode of [...files.sources.keys()]) {
     if (!present.has(inode) && !files.deletedAt.has(inode)) drop(files, inode);

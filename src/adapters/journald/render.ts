@@ -264,8 +264,8 @@ function createEntryWriter(page: ByteWriter): (found: Found, from: number) => vo
     const collected = collect(source, items, count, from === 0 ? plain : undefined);
     writeTime(place);
     page.text(headOf(collected));
-    const begun = collected.first[field.MESSAGE];
-    const message = begun !== undefined && from > 0 ? partOf(source, begun, from) : begun;
+    const started = collected.first[field.MESSAGE];
+    const message = started !== undefined && from > 0 ? partOf(source, started, from) : started;
     if (plain.offset === undefined) page.text(textOf(message));
     else source.fields.writeMessage(plain.offset, page);
     writeCursor(place);

@@ -39,7 +39,7 @@ const left = 4;
 
 /** One thread alone searches as fast on one processor. */
 export const isHelpful = availableParallelism() > 1;
-/** A search of fewer bytes is over before another thread has begun. */
+/** A search of fewer bytes is over before another thread has started. */
 const minSharedBytes = 128 * 1024 * 1024;
 /** A helper is waited for as long as it may need for its last file; then this thread searches that one too. */
 const [waitMs, maxWaits] = [20, 100];

@@ -48,8 +48,8 @@ export interface Source {
   readonly window: (since: number, until: number) => Postings;
   /** The runs of entries in which time goes forwards, one for each boot; undefined where the file has none. */
   readonly spans: () => readonly Span[] | undefined;
-  /** The moment by which an entry is ordered in a file that has no spans: not before those of all entries that precede it. */
-  readonly momentOf: (offset: number, realtime: number) => number;
+  /** The time by which an entry is ordered in a file that has no spans: not before those of all entries that precede it. */
+  readonly timestampOf: (offset: number, realtime: number) => number;
   /**
    * Among these: position of the first entry for which the test holds, given that it holds for all after it. The test says
    * nothing of one that cannot be read.
@@ -160,7 +160,7 @@ function createPairs(file: JournalFile, budget: Budget, entriesAt: Source["entri
       const size = sizeInMemory(made);
       if (size > maxTermEntries) return made;
       share.take(pairBytes + 2 * term.length + 8 * size);
-      // Without the room that was left when it was made.
+      // Without the space that was left when it was made.
       const compact: Postings = made.kind === "offsets" ? { kind: "offsets", offsets: made.offsets.slice() } : made;
       terms.set(term, compact);
       return compact;
@@ -171,7 +171,7 @@ function createPairs(file: JournalFile, budget: Budget, entriesAt: Source["entri
         for (const row of known) add(...row);
         return;
       }
-      // They go on one by one, since of some files there are very many.
+      // They continue one by one, since of some files there are very many.
       const made: Parameters<AddCounts>[] = [];
       count((...row) => {
         if (made.length <= maxTermCounts) made.push(row);
@@ -193,7 +193,7 @@ function createPairs(file: JournalFile, budget: Budget, entriesAt: Source["entri
 
 /**
  * Whether the last entry is linked to the last of its fields. journald counts an entry first, then links it to its fields in
- * their order, and the header does not change any more: what was read before says nothing of the entry.
+ * their order, and the header no longer changes: what was read before says nothing of the entry.
  */
 function isLastLinked(list: EntryList, itemsOf: (offset: number) => readonly number[], entriesAt: Source["entriesOf"]) {
   if (list.length === 0) return true;
@@ -301,7 +301,7 @@ export function openSource(
     readItems: (offset, items) => readable(() => entries.items(offset, items), 0),
     window: timeline.window,
     spans: createSpans(timeline, (position) => location(all().at(position))),
-    momentOf(offset, realtime) {
+    timestampOf(offset, realtime) {
       const latest = timeline.latest(offset);
       return latest > realtime ? latest + 0.5 : realtime;
     },

@@ -7,7 +7,7 @@ import type { JournalStorage } from "#domain/ports/journal.ts";
 import { isNotFound } from "#kernel/errors.ts";
 
 /** Where journald keeps its files: on the disk, and in memory until the disk is there or where none is wanted. */
-const hostFolders = {
+const hostDirectories = {
   disk: "/var/log/journal",
   memory: "/run/log/journal",
   machineId: "/etc/machine-id",
@@ -25,7 +25,7 @@ const archivedNames = [
 ];
 const isArchived = (name: string): boolean => archivedNames.some((pattern) => pattern.test(name));
 
-/** The files that journald writes: it archives them when it is told to rotate. */
+/** The files that journald writes: it archives them when it is asked to rotate. */
 const isActive = (name: string): boolean => /^(?:system|user-\d+)\.journal$/.test(name);
 
 interface Taken {
@@ -35,20 +35,20 @@ interface Taken {
   activeBytes: number;
 }
 
-interface FolderUse {
+interface DirectoryUse {
   readonly isVacuumed: boolean;
   readonly isWritten: boolean;
 }
-const unused: FolderUse = { isVacuumed: false, isWritten: false };
+const unused: DirectoryUse = { isVacuumed: false, isWritten: false };
 
 async function taken(
-  folder: string,
-  useOf: (folder: string) => FolderUse,
+  directory: string,
+  useOf: (directory: string) => DirectoryUse,
   signal: AbortSignal,
 ): Promise<Taken | undefined> {
   let entries: readonly Dirent[];
   try {
-    entries = await readdir(folder, { withFileTypes: true, recursive: true });
+    entries = await readdir(directory, { withFileTypes: true, recursive: true });
   } catch (error) {
     if (isNotFound(error)) return undefined;
     throw error;
@@ -81,18 +81,18 @@ async function readMachineId(path: string): Promise<string | undefined> {
 }
 
 /**
- * The files of journald, of this machine and of any other whose journals lie there, or those of the folder that settings
- * name. Of the host's own, journalctl vacuums what is of this machine; of a named folder, what is of any machine. It goes by the
+ * The files of journald, of this machine and of any other whose journals lie there, or those of the directory that settings
+ * name. Of the host's own, journalctl vacuums what is of this machine; of a named directory, what is of any machine. It goes by the
  * names that journald gives to archived files, whatever is in them; files with other names stay, and so do those in use.
  */
 export function createJournalStorage(ports: {
   exec: Exec;
   /** `journal.dir` of the settings. */
   dir?: string | undefined;
-  folders?: { readonly disk: string; readonly memory: string; readonly machineId: string };
+  directories?: { readonly disk: string; readonly memory: string; readonly machineId: string };
 }): JournalStorage {
-  const { exec, dir, folders = hostFolders } = ports;
-  const disk = dir === undefined ? folders.disk : resolve(dir);
+  const { exec, dir, directories = hostDirectories } = ports;
+  const disk = dir === undefined ? directories.disk : resolve(dir);
 
   const run = async (option: string, signal: AbortSignal): Promise<void> => {
     const where = dir === undefined ? [] : [`--directory=${disk}`];
@@ -107,21 +107,21 @@ export function createJournalStorage(ports: {
 
   return {
     async size(signal) {
-      const own = dir === undefined ? await readMachineId(folders.machineId) : undefined;
-      const isOwn = (folder: string): boolean => own !== undefined && folder === join(disk, own);
-      const useOf = (folder: string): FolderUse => ({
-        isVacuumed: folder === disk || (dir === undefined ? isOwn(folder) : dirname(folder) === disk),
-        isWritten: isOwn(folder),
+      const own = dir === undefined ? await readMachineId(directories.machineId) : undefined;
+      const isOwn = (directory: string): boolean => own !== undefined && directory === join(disk, own);
+      const useOf = (directory: string): DirectoryUse => ({
+        isVacuumed: directory === disk || (dir === undefined ? isOwn(directory) : dirname(directory) === disk),
+        isWritten: isOwn(directory),
       });
       const onDisk = await taken(disk, useOf, signal);
-      const inMemory = dir === undefined ? await taken(folders.memory, () => unused, signal) : undefined;
+      const inMemory = dir === undefined ? await taken(directories.memory, () => unused, signal) : undefined;
       const files = (onDisk?.files ?? 0) + (inMemory?.files ?? 0);
       if (files === 0) return undefined;
       return {
         diskBytes: onDisk?.bytes ?? 0,
         memoryBytes: inMemory?.bytes ?? 0,
         files,
-        folder: disk,
+        directory: disk,
         archivedBytes: onDisk?.archivedBytes ?? 0,
         activeBytes: onDisk?.activeBytes ?? 0,
       };

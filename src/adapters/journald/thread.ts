@@ -71,7 +71,7 @@ function toThreadFailure(error: unknown): ThreadFailure {
   if (error instanceof LogQueryRefused) return { kind: "refused", field: error.field, issue: error.message };
   if (error instanceof JournalUnavailable) return { kind: "unavailable", message: error.message };
   if (error instanceof NoPermission) {
-    // A folder that journald itself has made does not have the group before the next boot.
+    // A directory that journald itself has made does not have the group before the next boot.
     const remedy =
       "add the service's user to the group systemd-journal; files without that group get it by: systemd-tmpfiles --create --prefix /var/log/journal";
     return { kind: "unavailable", message: `${error.message} (${remedy})` };
@@ -109,7 +109,7 @@ function search(searches: readonly MessageSearch[]): readonly (readonly number[]
 }
 
 let idle: NodeJS.Timeout | undefined;
-/** Deleted files keep their room on the disk while they are open. */
+/** Deleted files keep their space on the disk while they are open. */
 function releaseSoon(): void {
   clearTimeout(idle);
   idle = setTimeout(() => {

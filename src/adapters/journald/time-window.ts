@@ -101,14 +101,14 @@ export interface Timeline {
   readonly window: (since: number, until: number) => Postings;
   /**
    * The runs, one for each boot, in which time goes forwards.
-   * @returns undefined where the file has none: then {@link latest} is what its order can be told by.
+   * @returns undefined where the file has none: then its order follows from {@link latest}.
    */
   readonly runs: () => readonly Run[] | undefined;
   readonly latest: (offset: number) => number;
 }
 
 /**
- * Finds the entries of a window of wall clock time, both moments included. Time is bisected, which takes entries to be in
+ * Finds the entries of a window of wall clock time, both times included. Time is bisected, which takes entries to be in
  * its order. Of journald's files that is so within one boot: where a clock starts in the past, the next boot begins before
  * the end of the last one. Files that others wrote, systemd-journal-remote for one, may be in any order: the times of all
  * their entries are read once, and kept where the order is not that of time.

@@ -24,8 +24,8 @@ function standsAt({ lower, upper }: Needle, bytes: Uint8Array, from: number, to:
 }
 
 /**
- * Horspool's way for several words at once: the byte at the end of the shortest one tells how far it is to the next place
- * where a word can be. Only messages are looked at, where native searches would have to be called for each, or stop at what
+ * Horspool's way for several words at once: the byte at the end of the shortest one says how far it is to the next place
+ * where a word can be. Only messages are inspected, where native searches would have to be called for each, or stop at what
  * is around them.
  */
 function createWordFinder(words: readonly Word[]): Finder {

@@ -35,7 +35,7 @@ function randomText(length: number): string {
   return text;
 }
 
-/** A CRC tells a mistyped key from a wrong one, for people and for scanners that look for leaked keys. */
+/** A CRC distinguishes a mistyped key from a wrong one, for people and for scanners that look for leaked keys. */
 function checksum(text: string): string {
   let value = crc32(text);
   let encoded = "";

@@ -48,7 +48,7 @@ function openDatabase(stateDir: string, whereLost: "refuse" | "make"): DatabaseS
   const path = join(stateDir, keyStoreName);
   const loss = whereLost === "refuse" ? findKeyStoreLoss(stateDir) : undefined;
   if (loss !== undefined) throw new KeyStoreLost(loss);
-  // A folder that others could write to until now may hold a store that they know the keys of.
+  // A directory that others could write to until now may hold a store that they know the keys of.
   requireOwn(path);
   const database = new DatabaseSync(path);
   try {
@@ -141,7 +141,7 @@ export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): Sqlite
   } catch (error) {
     if (error instanceof KeyStoreLost) throw lostKeys(stateDir, error.message);
     const reason = errorMessage(error);
-    const why = reason.includes("locked") ? "another Steward runs with this state folder (stop it first)" : reason;
+    const why = reason.includes("locked") ? "another Steward runs with this state directory (stop it first)" : reason;
     throw new Error(`cannot open the key store ${path}: ${why}`, { cause: error });
   }
   const insertKey = database.prepare("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");

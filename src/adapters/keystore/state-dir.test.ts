@@ -4,16 +4,16 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { prepareStateDir } from "./state-dir.ts";
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-state-"));
+  directory = mkdtempSync(join(tmpdir(), "steward-state-"));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
 describe("the state directory", () => {
   it("is made private, with its missing parents", () => {
-    const path = join(folder, "a/b");
+    const path = join(directory, "a/b");
     prepareStateDir(path);
     expect(modeOf(path)).toBe("700");
     chmodSync(path, 0o755);
@@ -22,7 +22,7 @@ describe("the state directory", () => {
   });
 
   it("is refused when it holds files of others", () => {
-    const path = join(folder, "shared");
+    const path = join(directory, "shared");
     mkdirSync(path);
     chmodSync(path, 0o777);
     writeFileSync(join(path, "theirs"), "");
@@ -34,11 +34,13 @@ describe("the state directory", () => {
   });
 
   it("must be a directory, not a link to one", () => {
-    writeFileSync(join(folder, "file"), "");
-    mkdirSync(join(folder, "real"));
-    symlinkSync(join(folder, "real"), join(folder, "link"));
+    writeFileSync(join(directory, "file"), "");
+    mkdirSync(join(directory, "real"));
+    symlinkSync(join(directory, "real"), join(directory, "link"));
     for (const name of ["file", "link", "file/below"]) {
-      expect(() => prepareStateDir(join(folder, name))).toThrow(/cannot use the state folder .*STEWARD_STATE_DIR/);
+      expect(() => prepareStateDir(join(directory, name))).toThrow(
+        /cannot use the state directory .*STEWARD_STATE_DIR/,
+      );
     }
   });
 });

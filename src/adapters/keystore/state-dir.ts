@@ -5,13 +5,13 @@ import { errnoCode, errorMessage } from "#kernel/errors.ts";
 export const keyStoreName = "keys.db";
 
 /** `mkdir -p`. Node's own never comes back where a file system refuses with ENOENT, as procfs does. */
-function makeFolder(path: string): void {
+function makeDirectory(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     if (errnoCode(error) === "EEXIST") return;
     if (errnoCode(error) !== "ENOENT" || dirname(path) === path) throw error;
-    makeFolder(dirname(path));
+    makeDirectory(dirname(path));
     mkdirSync(path, { mode: 0o700 });
   }
 }
@@ -19,12 +19,12 @@ function makeFolder(path: string): void {
 /** @throws Error when it is not a directory of this user's own. */
 export function prepareStateDir(path: string): void {
   try {
-    makeFolder(path);
+    makeDirectory(path);
     const stat = lstatSync(path);
-    if (!stat.isDirectory()) throw new Error("it is not a folder");
+    if (!stat.isDirectory()) throw new Error("it is not a directory");
     if (stat.uid !== process.getuid?.()) throw new Error("it belongs to another user");
     if ((stat.mode & 0o077) === 0) return;
-    // Somebody else's folder is not made private by a slip of the pen: /tmp and /etc are folders of root's too.
+    // Somebody else's directory is not made private by a slip of the pen: /tmp and /etc are directories of root's too.
     const names = readdirSync(path);
     if (names.length > 0 && !names.includes(keyStoreName)) {
       throw new Error(
@@ -34,7 +34,7 @@ export function prepareStateDir(path: string): void {
     chmodSync(path, 0o700);
   } catch (error) {
     const reason = errorMessage(error);
-    throw new Error(`cannot use the state folder ${path}: ${reason} (set STEWARD_STATE_DIR to another one)`, {
+    throw new Error(`cannot use the state directory ${path}: ${reason} (set STEWARD_STATE_DIR to another one)`, {
       cause: error,
     });
   }
@@ -54,9 +54,9 @@ const fileSize = (path: string): number | undefined => {
 
 const hasContent = (path: string): boolean => (fileSize(path) ?? 0) > 0;
 
-function hasAuditLog(folder: string): boolean {
-  const stat = lstatSync(folder, { throwIfNoEntry: false });
-  return stat?.isDirectory() === true && readdirSync(folder).some((name) => hasContent(join(folder, name)));
+function hasAuditLog(directory: string): boolean {
+  const stat = lstatSync(directory, { throwIfNoEntry: false });
+  return stat?.isDirectory() === true && readdirSync(directory).some((name) => hasContent(join(directory, name)));
 }
 
 export function traceOfKeys(stateDir: string, files: readonly string[] = witnesses): string | undefined {

@@ -112,7 +112,7 @@ export function toSentence(warning: SharedV4Warning): string {
   const name = names[feature] ?? feature;
   const [, sent] = /(?:clamped|limited) to (\d+(?:\.\d+)?)/.exec(details) ?? [];
   if (sent !== undefined && warning.type === "compatibility") {
-    return `${name} was not given and has to be: ${Number(sent)} was sent`;
+    return `${name} was not given and must be: ${Number(sent)} was sent`;
   }
   if (sent !== undefined) return `the model does not take this ${name}: ${Number(sent)} was sent`;
   if (warning.type === "unsupported") return `the model does not take ${name}: it was left out`;

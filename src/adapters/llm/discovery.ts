@@ -77,7 +77,7 @@ async function askOllama(
     });
     return firstModel(listing);
   } catch {
-    // Nothing listens there, or something else does: that is no connector, and no fault.
+    // Nothing listens there, or something else does: that is not a connector, and no fault.
     return undefined;
   }
 }

@@ -107,7 +107,7 @@ function refusalWords(status: number, { model, remedy }: Party): string {
 const isRetryableStatus = (status: number): boolean =>
   status === 408 || status === 409 || status === 429 || (status >= 500 && status !== 501 && status !== 505);
 
-function toldToRetry({ headers, body, isRetryable }: Answer): boolean | undefined {
+function retryHint({ headers, body, isRetryable }: Answer): boolean | undefined {
   const header = headers["x-should-retry"];
   if (header === "true" || header === "false") return header === "true";
   // It comes with a status that says otherwise, and does not pass by itself.
@@ -118,11 +118,11 @@ function toldToRetry({ headers, body, isRetryable }: Answer): boolean | undefine
 function refused(answer: Answer, party: Party, now: number): ProviderFailed {
   const { status } = answer;
   const sentence = scrub(sentenceIn(parseJson(answer.body)) ?? answer.message ?? "", party.secrets);
-  const told = sentence === "" ? "" : `: ${sentence}`;
-  return new ProviderFailed(`${party.provider} ${refusalWords(status, party)} (${status})${told}`, {
+  const reported = sentence === "" ? "" : `: ${sentence}`;
+  return new ProviderFailed(`${party.provider} ${refusalWords(status, party)} (${status})${reported}`, {
     failure: "refused",
     status,
-    isRetryable: toldToRetry(answer) ?? isRetryableStatus(status),
+    isRetryable: retryHint(answer) ?? isRetryableStatus(status),
     retryAfterMs: readRetryAfter(answer, now),
   });
 }

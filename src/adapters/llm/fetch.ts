@@ -45,7 +45,7 @@ function gaugeWhole(limit: number): Gauge {
 const lineFeed = 10;
 const carriageReturn = 13;
 
-/** An event ends with an empty line, and whoever reads events holds one until then. */
+/** An event ends with an empty line, and anyone who reads events holds one until then. */
 function gaugeEvents(eventLimit: number, limit: number): Gauge {
   const isTooLong = gaugeWhole(limit);
   let event = 0;

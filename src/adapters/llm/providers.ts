@@ -56,7 +56,7 @@ const hasStatus = (error: unknown, ...statuses: readonly number[]): boolean =>
   error instanceof ErrorAnswer && statuses.includes(error.statusCode);
 const isPageMissing = (error: unknown): boolean => hasStatus(error, 404, 405, 501);
 
-/** Asks for the page of the model itself. At an address of one's own there may be no such page: then a chat tells. */
+/** Asks for the page of the model itself. At an address of one's own there may be no such page: then a chat decides. */
 async function probeModel(url: string, { isOwnAddress }: Access, asking: Asking, maxTokens = 1): Promise<void> {
   try {
     await asking.get(url);
@@ -69,7 +69,7 @@ async function probeModel(url: string, { isOwnAddress }: Access, asking: Asking,
 
 const modelPage = ({ baseUrl, model }: Access): string => `${baseUrl}/models/${encodeURIComponent(model)}`;
 
-/** Servers that speak like OpenAI may have no listing, or take any name: then a chat tells. */
+/** Servers that speak like OpenAI may have no listing, or take any name: then a chat decides. */
 async function probeListing({ baseUrl, model, isOwnAddress }: Access, asking: Asking): Promise<void> {
   let offered: readonly string[] = [];
   try {
@@ -118,7 +118,7 @@ const openai: ProviderKind = {
     const provider = createOpenAI({ baseURL: baseUrl, apiKey: key, headers, fetch });
     return api === "responses" ? provider.responses(model) : provider.chat(model);
   },
-  // Unless told otherwise the provider keeps what the responses interface is asked.
+  // By default the provider keeps what the responses interface is asked.
   options: ({ api }) => (api === "responses" ? { openai: { store: false } } : {}),
   probe(access, asking) {
     const { isOwnAddress, api } = access;

@@ -2,7 +2,7 @@ import { clipText } from "#kernel/text.ts";
 
 const redacted = "[redacted]";
 const maxLength = 300;
-/** Longest text that is looked at for one: the patterns below may take the square of it. */
+/** Longest text that is inspected for one: the patterns below may take the square of it. */
 const maxScanned = 2048;
 const pieceLength = 6;
 

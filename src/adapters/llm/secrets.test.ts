@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readKey } from "./secrets.ts";
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-keys-"));
+  directory = mkdtempSync(join(tmpdir(), "steward-keys-"));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 const file = (content: string, mode = 0o600): string => {
-  const path = join(folder, "key");
+  const path = join(directory, "key");
   writeFileSync(path, content);
   chmodSync(path, mode);
   return path;
@@ -43,10 +43,10 @@ describe("a key in a file", () => {
   });
 
   it("is read through a link, and missing without a file", () => {
-    const link = join(folder, "link");
+    const link = join(directory, "link");
     symlinkSync(file("sk-1"), link);
     expect(fromFile(link)).toEqual({ key: "sk-1" });
-    expect(fromFile(join(folder, "nowhere"))).toMatchObject({
+    expect(fromFile(join(directory, "nowhere"))).toMatchObject({
       missing: expect.stringContaining("there is no such file"),
     });
   });
@@ -62,14 +62,14 @@ describe("a key in a file", () => {
 describe("a systemd credential", () => {
   it("is read from the directory that systemd names", () => {
     file("sk-1\n", 0o444);
-    expect(readKey({ from: "credential", name: "key" }, { CREDENTIALS_DIRECTORY: folder })).toEqual({ key: "sk-1" });
+    expect(readKey({ from: "credential", name: "key" }, { CREDENTIALS_DIRECTORY: directory })).toEqual({ key: "sk-1" });
   });
 
   it("is missing when systemd passed none", () => {
     expect(readKey({ from: "credential", name: "key" }, {})).toEqual({
       missing: "systemd passed no credentials: the unit needs LoadCredential=key",
     });
-    expect(readKey({ from: "credential", name: "other" }, { CREDENTIALS_DIRECTORY: folder })).toMatchObject({
+    expect(readKey({ from: "credential", name: "other" }, { CREDENTIALS_DIRECTORY: directory })).toMatchObject({
       missing: expect.stringContaining("there is no such file"),
     });
   });

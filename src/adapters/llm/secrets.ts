@@ -33,11 +33,11 @@ export function readKey({ from, name }: KeySource, environment: Environment): Ke
     const text = environment[name];
     return text === undefined ? { missing: `${name} is not set` } : checked(text, name);
   }
-  const folder = environment["CREDENTIALS_DIRECTORY"];
-  if (folder === undefined) {
+  const directory = environment["CREDENTIALS_DIRECTORY"];
+  if (directory === undefined) {
     return { missing: `systemd passed no credentials: the unit needs LoadCredential=${name}` };
   }
-  return readKeyFile(join(folder, name), true);
+  return readKeyFile(join(directory, name), true);
 }
 
 const decoded = (text: string): string => orElse(() => decodeURIComponent(text), text);

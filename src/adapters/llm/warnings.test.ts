@@ -17,7 +17,7 @@ it.each([
       feature: "maxOutputTokens",
       details: 'The model "x" is unknown. … limited to 4096. Set …',
     },
-    "max_tokens was not given and has to be: 4096 was sent",
+    "max_tokens was not given and must be: 4096 was sent",
   ],
   [{ type: "compatibility", feature: "reasoning", details: "it always does" }, "reasoning: it always does"],
   [{ type: "compatibility", feature: "reasoning" }, "reasoning"],

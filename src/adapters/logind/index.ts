@@ -44,7 +44,7 @@ function timerIn(usec: unknown) {
 /** As systemd.time(7) has it. */
 const calendarOf = (at: number): string => new Date(at).toISOString().replace("T", " ").replace("Z", " UTC");
 
-/** A timer of systemd that reboots the host, whoever inhibits it. */
+/** A timer of systemd that reboots the host, no matter who inhibits it. */
 function rebootTimer(exec: Exec, bus: Busctl) {
   const scheduled = async (signal: AbortSignal) =>
     timerIn(await bus.property(signal, systemd, timerPath, `${systemd}.Timer`, "NextElapseUSecRealtime"));
@@ -63,8 +63,8 @@ function rebootTimer(exec: Exec, bus: Busctl) {
       const failure = await run(`--unit=${timer}`, ...when, "--", ...reboot);
       if (failure !== undefined) throw new RebootsUnavailable(failure);
       // A host without wall is rebooted all the same. One word alone would be the name of a file, where there is one.
-      const told = [message, "The system will reboot at", `${calendarOf(at)}!`].filter((line) => line !== "");
-      await run("--no-block", "--", "wall", ...told.map(escapeArgument));
+      const reported = [message, "The system will reboot at", `${calendarOf(at)}!`].filter((line) => line !== "");
+      await run("--no-block", "--", "wall", ...reported.map(escapeArgument));
     },
     async stop(signal: AbortSignal): Promise<void> {
       if ((await scheduled(signal)).scheduledAt === null) return;

@@ -135,7 +135,7 @@ export function createEmailNotifier(ports: {
         const { rejected } = await firstReached(addresses, (address) =>
           sendMail(settings, message, { address, password, signal }),
         );
-        // Not again: whoever has it already would get it twice.
+        // Not again: anyone who has it already would get it twice.
         if (rejected.length > 0)
           throw new NotificationFailed(`refused for ${rejected.length} of ${to.length} addresses`, false);
       } catch (error) {

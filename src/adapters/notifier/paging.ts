@@ -8,7 +8,7 @@ import { serviceUrl, toToken } from "./settings.ts";
 const maxKeyChars = 255;
 
 /**
- * Names the incident that a message begins, goes on with or ends: of one host, one sort of event (the first word of its kind) and one
+ * Names the incident that a message begins, continues with or ends: of one host, one sort of event (the first word of its kind) and one
  * subject. Sending a message again does not open a second one.
  */
 function incidentKey({ kind, subject }: Pick<OutgoingMessage, "kind" | "subject">, host: string): string {

@@ -12,12 +12,12 @@ export function readIfThere(path: string): string | undefined {
 }
 
 export interface Modes {
-  readonly folder: number;
+  readonly directory: number;
   readonly file: number;
 }
-export const ownModes: Modes = { folder: 0o700, file: 0o600 };
-/** Below a folder that gives its group to what is made in it (inode(7)). */
-export const groupModes: Modes = { folder: 0o2750, file: 0o640 };
+export const ownModes: Modes = { directory: 0o700, file: 0o600 };
+/** Below a directory that gives its group to what is made in it (inode(7)). */
+export const groupModes: Modes = { directory: 0o2750, file: 0o640 };
 
 const maxLineBytes = 4096;
 const maxLogBytes = 2 * 1024 * 1024;
@@ -37,8 +37,8 @@ function endsWithLine(handle: number, size: number): boolean {
   return size === 0 || (readSync(handle, last, 0, 1, size - 1) === 1 && last[0] === newline);
 }
 
-export function appendLine(folder: string, text: string, { file: mode } = ownModes): void {
-  const path = join(folder, logName);
+export function appendLine(directory: string, text: string, { file: mode } = ownModes): void {
+  const path = join(directory, logName);
   const size = withFile(path, constants.O_RDWR | O_CREAT | O_APPEND, (handle) => {
     if (mode !== ownModes.file) fchmodSync(handle, mode);
     const before = fstatSync(handle).size;
@@ -46,7 +46,7 @@ export function appendLine(folder: string, text: string, { file: mode } = ownMod
     writeFileSync(handle, line);
     return before + line.length;
   });
-  if (size >= maxLogBytes) renameSync(path, join(folder, olderLogName));
+  if (size >= maxLogBytes) renameSync(path, join(directory, olderLogName));
 }
 
 function readLastLines(path: string, count: number): readonly string[] {
@@ -64,8 +64,8 @@ function readLastLines(path: string, count: number): readonly string[] {
 const lastLines = (path: string, count: number): readonly string[] =>
   orUndefinedSync(() => readLastLines(path, count)) ?? [];
 
-export function tailOf(folder: string, count: number): readonly string[] {
-  const newest = lastLines(join(folder, logName), count);
+export function tailOf(directory: string, count: number): readonly string[] {
+  const newest = lastLines(join(directory, logName), count);
   if (newest.length >= count) return newest;
-  return [...lastLines(join(folder, olderLogName), count - newest.length), ...newest];
+  return [...lastLines(join(directory, olderLogName), count - newest.length), ...newest];
 }

@@ -10,7 +10,7 @@ import { parseProcess, parseSpec, parseState } from "./process.ts";
 import {
   cancelName,
   claimName,
-  foldersName,
+  directoriesName,
   isOperationId,
   newestClaim,
   nobody,
@@ -21,22 +21,22 @@ import {
 const making = ".new-";
 const removing = ".old-";
 
-const entryNames = (folder: string): readonly string[] | undefined =>
-  orUndefinedSync(() => readdirSync(folder), isNoFile);
+const entryNames = (directory: string): readonly string[] | undefined =>
+  orUndefinedSync(() => readdirSync(directory), isNoFile);
 
 /** `<id>/`: `spec.json`; `state.json`; `claim.<number>`, linked into place, so that one process wins; `log`. */
 export function openOperationStore({ stateDir }: { readonly stateDir: string }): OperationStore {
-  const root = join(stateDir, foldersName);
+  const root = join(stateDir, directoriesName);
   preparePrivateDirectory(root);
   return storeIn(root, ownModes);
 }
 
 export function openSharedOperationStore({ stateDir }: { readonly stateDir: string }): OperationStore {
-  return storeIn(join(stateDir, foldersName), groupModes);
+  return storeIn(join(stateDir, directoriesName), groupModes);
 }
 
 function storeIn(root: string, modes: Modes): OperationStore {
-  const folderOf = (id: string): string => {
+  const directoryOf = (id: string): string => {
     if (!isOperationId(id)) throw new Error(`cannot name an operation ${JSON.stringify(id)}`);
     return join(root, id);
   };
@@ -47,18 +47,18 @@ function storeIn(root: string, modes: Modes): OperationStore {
   };
 
   const create = (spec: OperationSpec): void => {
-    const target = folderOf(spec.id);
-    const folder = join(root, `${making}${spec.id}`);
+    const target = directoryOf(spec.id);
+    const directory = join(root, `${making}${spec.id}`);
     clear(making);
-    mkdirSync(folder, { mode: 0o700 });
+    mkdirSync(directory, { mode: 0o700 });
     try {
-      if (modes !== ownModes) chmodSync(folder, modes.folder);
-      writeFileSynced(join(folder, specName), JSON.stringify(spec), { mode: modes.file });
-      writeFileSynced(join(folder, stateName), JSON.stringify(queuedState), { mode: modes.file });
-      syncDirectory(folder);
-      renameSync(folder, target);
+      if (modes !== ownModes) chmodSync(directory, modes.directory);
+      writeFileSynced(join(directory, specName), JSON.stringify(spec), { mode: modes.file });
+      writeFileSynced(join(directory, stateName), JSON.stringify(queuedState), { mode: modes.file });
+      syncDirectory(directory);
+      renameSync(directory, target);
     } catch (error) {
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
       throw error;
     }
     syncDirectory(root);
@@ -72,40 +72,41 @@ function storeIn(root: string, modes: Modes): OperationStore {
         .sort((a, b) => (a < b ? 1 : -1)),
     read(id) {
       if (!isOperationId(id)) return undefined;
-      const folder = join(root, id);
+      const directory = join(root, id);
       // The claims first: a state that is read after them is of them or of a later one, never of an earlier one.
-      const names = entryNames(folder);
-      const spec = parseSpec(readIfThere(join(folder, specName)) ?? "");
+      const names = entryNames(directory);
+      const spec = parseSpec(readIfThere(join(directory, specName)) ?? "");
       if (names === undefined || spec?.id !== id) return undefined;
       const number = newestClaim(names);
-      const state = parseState(readIfThere(join(folder, stateName)) ?? "");
+      const state = parseState(readIfThere(join(directory, stateName)) ?? "");
       if (number === 0) return { spec, state, claim: undefined };
-      const process = parseProcess(readIfThere(join(folder, claimName(number))) ?? "") ?? nobody;
+      const process = parseProcess(readIfThere(join(directory, claimName(number))) ?? "") ?? nobody;
       return { spec, state, claim: { number, process } };
     },
     claim(id, number, process) {
-      const folder = folderOf(id);
-      const beside = join(folder, `.claim-${randomBytes(6).toString("hex")}`);
+      const directory = directoryOf(id);
+      const beside = join(directory, `.claim-${randomBytes(6).toString("hex")}`);
       writeFileSynced(beside, JSON.stringify(process), { mode: modes.file });
       try {
-        linkSync(beside, join(folder, claimName(number)));
+        linkSync(beside, join(directory, claimName(number)));
       } catch (error) {
         if (errnoCode(error) === "EEXIST") return false;
         throw error;
       } finally {
         rmSync(beside, { force: true });
       }
-      syncDirectory(folder);
+      syncDirectory(directory);
       return true;
     },
-    write: (id, state) => writeFileAtomic(join(folderOf(id), stateName), JSON.stringify(state), { mode: modes.file }),
-    requestCancel: (id) => writeFileSynced(join(folderOf(id), cancelName), "", { mode: modes.file }),
-    withdrawCancel: (id) => rmSync(join(folderOf(id), cancelName), { force: true }),
+    write: (id, state) =>
+      writeFileAtomic(join(directoryOf(id), stateName), JSON.stringify(state), { mode: modes.file }),
+    requestCancel: (id) => writeFileSynced(join(directoryOf(id), cancelName), "", { mode: modes.file }),
+    withdrawCancel: (id) => rmSync(join(directoryOf(id), cancelName), { force: true }),
     isCancelRequested: (id) => isOperationId(id) && existsSync(join(root, id, cancelName)),
-    appendLog: (id, line) => appendLine(folderOf(id), line, modes),
+    appendLog: (id, line) => appendLine(directoryOf(id), line, modes),
     tail: (id, lines) => (isOperationId(id) ? tailOf(join(root, id), lines) : []),
     remove(id) {
-      renameSync(folderOf(id), join(root, `${removing}${id}`));
+      renameSync(directoryOf(id), join(root, `${removing}${id}`));
       clear(removing);
     },
   };

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-export const foldersName = "operations";
+export const directoriesName = "operations";
 export const specName = "spec.json";
 export const stateName = "state.json";
 export const cancelName = "cancel";
@@ -19,8 +19,8 @@ export const isOperationId = (text: string): boolean => operationIdShape.test(te
 
 const randomLetters = 4;
 
-/** `20260131-235959-999-1f2e3d4c`: the moment in UTC, so that ids sort by time, and what tells two of one moment apart. */
+/** `20260131-235959-999-1f2e3d4c`: the time in UTC, so that ids sort by time, and random letters that distinguish two of the same time. */
 export function createOperationId(now: number): string {
-  const moment = new Date(now).toISOString().replaceAll(/[-:Z]/g, "").replaceAll(/[T.]/g, "-");
-  return `${moment}-${randomBytes(randomLetters).toString("hex")}`;
+  const timestamp = new Date(now).toISOString().replaceAll(/[-:Z]/g, "").replaceAll(/[T.]/g, "-");
+  return `${timestamp}-${randomBytes(randomLetters).toString("hex")}`;
 }

@@ -8,7 +8,7 @@ const endings: readonly string[] = [".dpkg-dist", ".ucf-dist", ".rpmnew", ".pacn
 const maxDepth = 12;
 
 /** The configuration files of packages, where every distribution has them. Links are not followed. */
-export function createConfigFiles(folder = "/etc"): ConfigFiles {
+export function createConfigFiles(directory = "/etc"): ConfigFiles {
   const below = async (path: string, depth: number, signal: AbortSignal): Promise<readonly OfferedConfig[]> => {
     signal.throwIfAborted();
     const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
@@ -26,5 +26,5 @@ export function createConfigFiles(folder = "/etc"): ConfigFiles {
     }
     return found;
   };
-  return { offered: (signal) => below(folder, 0, signal) };
+  return { offered: (signal) => below(directory, 0, signal) };
 }

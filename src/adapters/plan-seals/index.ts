@@ -25,7 +25,7 @@ const secretBytes = 32;
 
 /**
  * Opens the secret of plan tokens and the list of those that were used, in one file of the state directory: where it is lost, or
- * there is nothing but the memory, tokens that were made before are not good any more, rather than good again.
+ * there is nothing but the memory, tokens that were made before are no longer good, rather than good again.
  */
 export function openPlanSeals(
   options: StoreOptions & { readonly clock: Pick<Clock, "now"> },

@@ -5,7 +5,7 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { tryStart } from "#domain/plugins/guarded-run.ts";
 import { type PluginCall, type PluginEnd, PluginNotRun, type PluginSandbox } from "#domain/ports/plugins.ts";
-import { ended, endedFor, environmentOf, maxOutputBytes, signalExitCode } from "./words.ts";
+import { ended, endedFor, environmentOf, maxOutputBytes, signalExitCode } from "./plugin-process.ts";
 
 const nobody = 65_534;
 const graceMs = 5_000;
@@ -56,7 +56,7 @@ export function createBareSandbox(ports: { readonly exec: Exec; readonly uid?: n
         return ended(signalExitCode(killedBy), { stdout: "", stderr: "", truncated: false });
       }
     } finally {
-      // Not by Node: what it left behind may still put links in the place of folders, which rm does not follow.
+      // Not by Node: what it left behind may still put links in the place of directories, which rm does not follow.
       await exec(["rm", "-rf", "--", home]);
     }
   };

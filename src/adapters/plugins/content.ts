@@ -31,16 +31,16 @@ const describeSpecialFile = (stat: BigIntStats): string => {
   return "a device";
 };
 
-function requireInside(path: string, folder: string): void {
+function requireInside(path: string, directory: string): void {
   let target: string;
   try {
     target = realpathSync(path);
   } catch (error) {
     throw new Distrusted(`${path} is a link that leads to nothing (remove it)`, { cause: error });
   }
-  if (!isInside(target, realpathSync(folder))) {
+  if (!isInside(target, realpathSync(directory))) {
     throw new Distrusted(
-      `${path} is a link that leads out of the folder of the plugin, to ${target} (put a copy there)`,
+      `${path} is a link that leads out of the directory of the plugin, to ${target} (put a copy there)`,
     );
   }
 }
@@ -50,7 +50,7 @@ const throwFault = (fault: Distrusted): void => {
 };
 
 /** In a stable order. @param onFault is called with each fault; throws the first by default. @throws Distrusted */
-export function listContent(folder: string, owner: Owner, onFault = throwFault): readonly Entry[] {
+export function listContent(directory: string, owner: Owner, onFault = throwFault): readonly Entry[] {
   const check = (work: () => void): void => {
     try {
       work();
@@ -65,19 +65,19 @@ export function listContent(folder: string, owner: Owner, onFault = throwFault):
     const stat = lstatSync(path, { bigint: true });
     check(() => requireTrusted(path, stat, owner));
     entries.push({ path, stat });
-    if (entries.length > maxFiles) throw new Distrusted(`${folder} holds more than ${maxFiles} files`);
-    if (stat.isSymbolicLink()) check(() => requireInside(path, folder));
+    if (entries.length > maxFiles) throw new Distrusted(`${directory} holds more than ${maxFiles} files`);
+    if (stat.isSymbolicLink()) check(() => requireInside(path, directory));
     if (stat.isFile()) bytes += stat.size;
-    if (bytes > maxBytes) throw new Distrusted(`${folder} holds more than ${maxBytes / 1024 ** 2} MiB`);
+    if (bytes > maxBytes) throw new Distrusted(`${directory} holds more than ${maxBytes / 1024 ** 2} MiB`);
     if (stat.isFile() || stat.isSymbolicLink()) return;
     if (!stat.isDirectory()) {
       onFault(new Distrusted(`${path} is ${describeSpecialFile(stat)} (remove it)`));
       return;
     }
-    if (depth > maxDepth) throw new Distrusted(`${path} is too deep inside of ${folder}`);
+    if (depth > maxDepth) throw new Distrusted(`${path} is too deep inside of ${directory}`);
     for (const name of readdirSync(path).sort()) look(join(path, name), depth + 1);
   };
-  look(folder, 0);
+  look(directory, 0);
   return entries;
 }
 
@@ -117,13 +117,13 @@ function addFile(hash: Hash, path: string, size: bigint): void {
   });
 }
 
-/** SHA-256 over names, kinds, modes and contents. Each entry says how long its content is, so no two folders read the same. */
-export function digestOf(folder: string, entries: readonly Entry[]): string {
+/** SHA-256 over names, kinds, modes and contents. Each entry says how long its content is, so no two directories read the same. */
+export function digestOf(directory: string, entries: readonly Entry[]): string {
   const hash = createHash("sha256");
   for (const { path, stat } of entries) {
     const mode = Number(stat.mode & 0o7777n);
     const head = (kind: string, content: number | string): void => {
-      hash.update(`${JSON.stringify([kind, relative(folder, path), mode, content])}\n`);
+      hash.update(`${JSON.stringify([kind, relative(directory, path), mode, content])}\n`);
     };
     if (stat.isDirectory()) head("folder", 0);
     else if (stat.isSymbolicLink()) head("link", readlinkSync(path));

@@ -6,8 +6,8 @@ import { createBareSandbox } from "./bare.ts";
 import { createUnitSandbox, type NotEnded } from "./unit.ts";
 
 export { type ConfirmedPlugin, openConfirmedPlugins } from "./confirmed.ts";
+export { createPluginDirectories } from "./directories.ts";
 export { openEnabledPlugins, readEnabledPlugins } from "./enabled.ts";
-export { createPluginFolders } from "./folders.ts";
 export { inspectPlugin } from "./inspect.ts";
 
 /** Sends a datagram to loopback from a unit that may send none: says `EPERM` where systemd keeps its word. */

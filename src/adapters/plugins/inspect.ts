@@ -14,14 +14,14 @@ import {
   printable,
   readManifest,
 } from "./manifest.ts";
+import { programDirectories } from "./plugin-process.ts";
 import { Distrusted, isPlain, type Owner, requireReachable, requireTrustedFile, requireTrustedWay } from "./trust.ts";
-import { programFolders } from "./words.ts";
 
 const describeFault = (error: unknown): string => oneLine(errorMessage(error));
 
 const maxFirstLine = 256;
 
-/** Whoever may change what reads a script decides what it does. */
+/** Anyone who may change what reads a script decides what it does. */
 function requireInterpreter(interpreter: string, program: string, owner: Owner): void {
   if (!isExecutable(interpreter))
     throw new Distrusted(`${program} is run by ${interpreter}, which is not there (install it)`);
@@ -38,9 +38,9 @@ const soughtBy = (words: readonly string[]): string | undefined =>
 
 /** A script has to name its interpreter: the system would guess. @throws Distrusted */
 function requireStartable(program: string, owner: Owner): void {
-  const beginning = beginningOf(program, maxFirstLine);
-  if (beginning.subarray(0, 4).equals(Buffer.from("\x7fELF", "latin1"))) return;
-  const [firstLine = ""] = beginning.toString("latin1").split("\n");
+  const head = beginningOf(program, maxFirstLine);
+  if (head.subarray(0, 4).equals(Buffer.from("\x7fELF", "latin1"))) return;
+  const [firstLine = ""] = head.toString("latin1").split("\n");
   const [, interpreter, rest = ""] = /^#![ \t]*(\/[^ \t\r]+)([^\r]*)/.exec(firstLine) ?? [];
   if (interpreter === undefined) {
     throw new Distrusted(
@@ -52,12 +52,14 @@ function requireStartable(program: string, owner: Owner): void {
   requireInterpreter(interpreter, program, owner);
   const sought = basename(interpreter) === "env" ? soughtBy(rest.split(/[ \t]+/).filter(Boolean)) : undefined;
   if (sought === undefined) return;
-  const found = sought.includes("/") ? sought : programFolders.map((folder) => join(folder, sought)).find(isExecutable);
+  const found = sought.includes("/")
+    ? sought
+    : programDirectories.map((directory) => join(directory, sought)).find(isExecutable);
   if (found === undefined) throw new Distrusted(`${program} is run by ${sought}, which is not there (install it)`);
   requireInterpreter(found, program, owner);
 }
 
-function requireProgram({ command: [program], permissions }: PluginManifest, folder: string, owner: Owner): void {
+function requireProgram({ command: [program], permissions }: PluginManifest, directory: string, owner: Owner): void {
   let stat: ReturnType<typeof lstatSync>;
   try {
     stat = lstatSync(program);
@@ -71,25 +73,25 @@ function requireProgram({ command: [program], permissions }: PluginManifest, fol
   requireStartable(program, owner);
   // Only root can take on another user.
   if (owner.uid !== 0 || permissions.user === "root") return;
-  requireReachable(folder);
+  requireReachable(directory);
   if ((stat.mode & 0o005) !== 0o005) {
     throw new Distrusted(`${program} is closed to the user that the plugin runs as (chmod o+rx ${program})`);
   }
 }
 
-function readingOf(folder: string): ManifestReading {
-  const path = join(folder, manifestName);
+function readingOf(directory: string): ManifestReading {
+  const path = join(directory, manifestName);
   const bytes = beginningOf(path, maxManifestBytes + 1);
   if (bytes.length > maxManifestBytes) throw new Distrusted(`${path} is longer than 64 KiB`);
-  return readManifest(bytes.toString("utf8"), folder);
+  return readManifest(bytes.toString("utf8"), directory);
 }
 
 export const isShown = (name: string): boolean => !name.startsWith(".");
 const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 export const self = (): Owner => ({ uid: process.getuid?.() ?? 0 });
 
-const oddPath = "the path of its folder has other characters than A-Z a-z 0-9 . _ @ + , ~ - (rename it)";
-const isLink = (path: string): string => `${path} is a link (put the folder itself there)`;
+const oddPath = "the path of its directory has other characters than A-Z a-z 0-9 . _ @ + , ~ - (rename it)";
+const isLink = (path: string): string => `${path} is a link (put the directory itself there)`;
 
 export function inspectPlugin(path: string, owner: Owner = self()): readonly string[] {
   const faults: string[] = [];
@@ -144,7 +146,7 @@ function load(path: string, owner: Owner, known: string | undefined): PluginAnsw
   }
   const { manifest } = reading;
   try {
-    // What runs it is outside of the folder, and may have changed by itself.
+    // What runs it is outside of the directory, and may have changed by itself.
     requireProgram(manifest, path, owner);
   } catch (error) {
     return { found: { path, name: manifest.name, loaded: { fault: describeFault(error), type: manifest.role.type } } };
@@ -161,8 +163,8 @@ function pluginAt(path: string, owner: Owner, known: string | undefined): Plugin
     if (!isPlain(path)) return { found: faulty(path.split("/").map(printable).join("/"), oddPath) };
     const stat = lstatSync(path);
     if (stat.isSymbolicLink()) {
-      const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? true;
-      return isFolder ? { found: faulty(path, isLink(path)) } : null;
+      const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? true;
+      return isDirectory ? { found: faulty(path, isLink(path)) } : null;
     }
     if (!stat.isDirectory()) return null;
     return load(path, owner, known);
@@ -175,7 +177,7 @@ function pluginAt(path: string, owner: Owner, known: string | undefined): Plugin
 }
 
 /** The plugins of directories, each before its directory, whose answer says whether it can be read. */
-export const pluginsOfFolders: Look<PluginsWanted, PluginAnswer> = {
+export const pluginsOfDirectories: Look<PluginsWanted, PluginAnswer> = {
   name: "plugins",
   look({ dirs, paths, owner, known }, { begin, answer }) {
     const lookAt = (path: string): void => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { faultText, type ManifestReading, printable, readManifest } from "./manifest.ts";
 
-const folder = "/etc/steward/plugins/backup-age";
+const directory = "/etc/steward/plugins/backup-age";
 const least = ["name: backup-age", 'version: "1"', "type: check", "exec: check.sh"];
-const read = (...lines: readonly string[]): ManifestReading => readManifest(`${lines.join("\n")}\n`, folder);
+const read = (...lines: readonly string[]): ManifestReading => readManifest(`${lines.join("\n")}\n`, directory);
 const faultOf = (reading: ManifestReading): string => ("faults" in reading ? faultText(reading.faults) : "no fault");
 
 describe("the manifest of a plugin", () => {
@@ -26,7 +26,7 @@ describe("the manifest of a plugin", () => {
         version: "1.0.0",
         author: "Example",
         description: "Age of the newest backup",
-        command: [`${folder}/bin/check.sh`, "--dir", "/srv/backup"],
+        command: [`${directory}/bin/check.sh`, "--dir", "/srv/backup"],
         timeoutMs: 300_000,
         permissions: {
           user: "root",
@@ -55,7 +55,7 @@ describe("the manifest of a plugin", () => {
         version: "1",
         author: "",
         description: "",
-        command: [`${folder}/check.sh`],
+        command: [`${directory}/check.sh`],
         timeoutMs: 30_000,
         permissions: { user: undefined, network: "none", read: [], write: [], memoryBytes: 2 ** 28, tasks: 64 },
         role: {
@@ -105,14 +105,14 @@ describe("the manifest of a plugin", () => {
     ["too seldom a check", ["check: { interval: 30d }"], "plugin.yaml:5:20: check.interval: must be 7d at most"],
     ["too little memory", ["permissions: { memory: 1M }"], "plugin.yaml:5:24: permissions.memory: must be 16M to 64G"],
     [
-      "a folder of the kernel",
+      "a directory of the kernel",
       ["permissions: { read: [/proc/1] }"],
       "plugin.yaml:5:23: permissions.read.0: is in /proc, which no permission opens",
     ],
     [
       "the whole host to write",
       ["permissions: { write: [/srv, /var/spool] }"],
-      "plugin.yaml:5:30: permissions.write.1: has to do with /var/spool/cron: whoever may change that is as good as root, so it takes user: root",
+      "plugin.yaml:5:30: permissions.write.1: has to do with /var/spool/cron: anyone who may change that is as good as root, so it takes user: root",
     ],
   ])("is refused with its place for %s", (_, lines, fault) => {
     expect(faultOf(read(...least, ...lines))).toBe(fault);

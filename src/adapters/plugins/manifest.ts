@@ -42,8 +42,8 @@ const memoryRange = [16 * 1024 ** 2, 64 * 1024 ** 3] as const;
 
 const inVarLib = (name: string): string => `/var/lib/${name}`;
 
-/** Where whoever may write has the host; and what is no place for files. */
-const systemFolders = [
+/** Where anyone who may write has the host; and what is no place for files. */
+const systemDirectories = [
   ...["/etc", "/usr", "/boot", "/bin", "/sbin", "/lib", "/lib32", "/lib64"],
   ...["/root", "/opt", "/nix", "/gnu", "/snap", "/var/spool/cron", "/var/spool/at"],
   // What programs of root run, load or believe.
@@ -94,11 +94,11 @@ function furtherFlaws(file: ManifestFile): readonly Flaw[] {
   for (const [key, paths] of Object.entries({ read, write })) {
     paths.forEach((path, at) => {
       const place = { path: ["permissions", key, String(at)] };
-      const within = noFiles.find((folder) => isInside(path, folder));
+      const within = noFiles.find((directory) => isInside(path, directory));
       if (within !== undefined) flaws.push({ ...place, message: `is in ${within}, which no permission opens` });
-      const system = systemFolders.find((folder) => isInside(path, folder) || isInside(folder, path));
+      const system = systemDirectories.find((directory) => isInside(path, directory) || isInside(directory, path));
       if (key !== "write" || user === "root" || system === undefined) return;
-      const message = `has to do with ${system}: whoever may change that is as good as root, so it takes user: root`;
+      const message = `has to do with ${system}: anyone who may change that is as good as root, so it takes user: root`;
       flaws.push({ ...place, message });
     });
   }
@@ -127,7 +127,7 @@ function roleOf({ name, type, check = {}, hook, command }: ManifestFile): Plugin
   }
 }
 
-function toManifest(file: ManifestFile, folder: string): PluginManifest {
+function toManifest(file: ManifestFile, directory: string): PluginManifest {
   const { name, version, author = "", description = "", exec, args = [], timeout = defaults.timeout } = file;
   const { user, network = "none", read = [], write = [], ...limits } = file.permissions ?? {};
   const { memory = defaults.memory, tasks = defaults.tasks } = limits;
@@ -136,7 +136,7 @@ function toManifest(file: ManifestFile, folder: string): PluginManifest {
     version,
     author,
     description,
-    command: [join(folder, exec), ...args],
+    command: [join(directory, exec), ...args],
     timeoutMs: scaled(timeout, unitMs),
     permissions: { user, network, read, write, memoryBytes: scaled(memory, unitBytes), tasks },
     role: roleOf(file),
@@ -167,7 +167,7 @@ function known(value: unknown): { readonly type: PluginType | undefined; readonl
   };
 }
 
-export function readManifest(text: string, folder: string): ManifestReading {
+export function readManifest(text: string, directory: string): ManifestReading {
   const unknown = { type: undefined, name: undefined };
   const lines = new LineCounter();
   let document: Document;
@@ -186,7 +186,7 @@ export function readManifest(text: string, folder: string): ManifestReading {
   const validate = validator();
   const file = validate(value) ? value : undefined;
   const flaws = file === undefined ? allFlaws(value, (validate.errors ?? []).map(toFlaw)) : furtherFlaws(file);
-  if (file !== undefined && flaws.length === 0) return { manifest: toManifest(file, folder) };
+  if (file !== undefined && flaws.length === 0) return { manifest: toManifest(file, directory) };
   const faults = flaws.map((flaw) => {
     const where = flaw.path.length === 0 ? "" : ` ${flaw.path.map(printable).join(".")}:`;
     return faultLine(`${manifestName}:${placeOf(document, lines, flaw)}:${where} ${flaw.message}`);

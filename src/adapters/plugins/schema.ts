@@ -13,7 +13,7 @@ const text = (maxLength: number, description: string) =>
   });
 const duration = (description: string) =>
   Type.String({ pattern: "^[1-9][0-9]{0,8}[smhd]$", description, examples: ["30s"] });
-/** Characters that mean nothing to whoever reads a list of paths, without `.` and `..` as names. */
+/** Characters that mean nothing to anyone who reads a list of paths, without `.` and `..` as names. */
 const path = Type.String({
   maxLength: 1024,
   pattern: "^(/(?!\\.\\.?(/|$))[A-Za-z0-9._@+,~-]+)+$",
@@ -39,7 +39,7 @@ export const ManifestFile = Type.Object(
     exec: Type.String({
       maxLength: 512,
       pattern: "^(\\./)?(?!\\.\\.?(/|$))[A-Za-z0-9._+-]+(/(?!\\.\\.?(/|$))[A-Za-z0-9._+-]+)*$",
-      description: "The program: a file in the folder of the plugin, in any language.",
+      description: "The program: a file in the directory of the plugin, in any language.",
       examples: ["./check.sh"],
     }),
     args: Type.Optional(
@@ -55,9 +55,9 @@ export const ManifestFile = Type.Object(
         Choice(["none", "local", "full"], "`none` unless given: not even loopback. `local`: loopback alone."),
       ),
       read: paths(
-        "Paths that it may read whoever they belong to. Of the rest of the host it then sees the programs alone.",
+        "Paths that it may read regardless of their owner. Of the rest of the host it then sees the programs alone.",
       ),
-      write: paths("Paths that it may change whoever they belong to."),
+      write: paths("Paths that it may change regardless of their owner."),
       memory: Type.Optional(
         Type.String({
           pattern: "^[1-9][0-9]{0,8}[KMG]$",

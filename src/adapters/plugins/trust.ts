@@ -2,8 +2,8 @@ import { type BigIntStats, lstatSync, readlinkSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { isSticky, isWritableByOthers } from "#adapters/files/index.ts";
 
-export const isInside = (path: string, folder: string): boolean =>
-  path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
+export const isInside = (path: string, directory: string): boolean =>
+  path === directory || path.startsWith(directory.endsWith("/") ? directory : `${directory}/`);
 
 /** Nothing quotes paths anywhere, so they have no characters that would need it. */
 export const isPlain = (path: string): boolean => /^(\/(?!\.\.?(\/|$))[A-Za-z0-9._@+,~-]+)+$/.test(path);
@@ -16,7 +16,7 @@ export interface Owner {
   readonly uid: number;
 }
 
-/** Directories on the way are not the plugin's: whoever closed one, or gave it to a user, had a reason. */
+/** Directories on the way are not the plugin's: anyone who closed one, or gave it to a user, had a reason. */
 const putElsewhere = "copy the plugin to a plugin directory: /etc/steward/plugins, unless plugins.dirs names others";
 
 interface Standing {
@@ -34,25 +34,25 @@ export function requireTrusted(path: string, stat: BigIntStats, { uid }: Owner, 
     const help = remedy ?? `chown root ${path}`;
     throw new Distrusted(`${path} belongs to user ${stat.uid}, and has to belong to ${whom} (${help})`);
   }
-  // In a folder such as /tmp, nobody can put something else in the place of what is not theirs.
+  // In a directory such as /tmp, nobody can put something else in the place of what is not theirs.
   if (isShared && isSticky(stat)) return;
   if (!stat.isSymbolicLink() && isWritableByOthers(stat)) {
     throw new Distrusted(`${path} may be changed by others than its owner (${remedy ?? `chmod go-w ${path}`})`);
   }
 }
 
-function foldersAbove(path: string): readonly string[] {
+function directoriesAbove(path: string): readonly string[] {
   const parent = dirname(path);
-  return parent === path ? [] : [...foldersAbove(parent), parent];
+  return parent === path ? [] : [...directoriesAbove(parent), parent];
 }
 
-/** All that leads to a folder: whoever may change that may put another one in its place. @throws Distrusted */
+/** All that leads to a directory: anyone who may change that may put another one in its place. @throws Distrusted */
 export function requireTrustedWay(path: string, owner: Owner): void {
-  for (const parent of foldersAbove(path)) {
+  for (const parent of directoriesAbove(path)) {
     const stat = lstatSync(parent, { bigint: true });
-    // What a link leads over would have to be looked at as well, link by link.
+    // What a link leads over would have to be inspected as well, link by link.
     if (stat.isSymbolicLink()) {
-      throw new Distrusted(`${parent} is a link (name the folder that it leads to in plugins.dirs)`);
+      throw new Distrusted(`${parent} is a link (name the directory that it leads to in plugins.dirs)`);
     }
     requireTrusted(parent, stat, owner, { isShared: true, remedy: putElsewhere });
   }
@@ -61,7 +61,7 @@ export function requireTrustedWay(path: string, owner: Owner): void {
 const maxLinks = 40;
 const namesOf = (path: string): readonly string[] => path.split("/").filter((name) => name !== "" && name !== ".");
 
-/** A file and all that leads to it, over links too: whoever may change one of them has another file there. @throws Distrusted */
+/** A file and all that leads to it, over links too: anyone who may change one of them has another file there. @throws Distrusted */
 export function requireTrustedFile(path: string, owner: Owner): void {
   let reached = "/";
   let left = namesOf(path);
@@ -87,11 +87,11 @@ export function requireTrustedFile(path: string, owner: Owner): void {
   }
 }
 
-export function requireReachable(folder: string): void {
-  for (const path of [...foldersAbove(folder), folder]) {
+export function requireReachable(directory: string): void {
+  for (const path of [...directoriesAbove(directory), directory]) {
     const { mode } = lstatSync(path, { bigint: true });
     if ((mode & 0o001n) === 0n) {
-      const remedy = path === folder ? `chmod o+x ${path}` : putElsewhere;
+      const remedy = path === directory ? `chmod o+x ${path}` : putElsewhere;
       throw new Distrusted(`${path} is closed to the user that the plugin runs as (${remedy})`);
     }
   }
@@ -99,7 +99,7 @@ export function requireReachable(folder: string): void {
 
 /** A link on the way, or a directory in which others than root could put one. */
 export function whatLeadsElsewhere(path: string): string | undefined {
-  for (const part of [...foldersAbove(path), path]) {
+  for (const part of [...directoriesAbove(path), path]) {
     const stat = lstatSync(part, { bigint: true, throwIfNoEntry: false });
     if (stat === undefined) continue;
     if (stat.isSymbolicLink()) return `${part} is a link (let it ask for what that leads to)`;

@@ -2,19 +2,20 @@ import { readdirSync, readFileSync } from "node:fs";
 import { escapeArgument } from "#adapters/exec/command.ts";
 import { type PluginCall, PluginNotRun } from "#domain/ports/plugins.ts";
 import { orElse } from "#kernel/errors.ts";
+import { environmentOf } from "./plugin-process.ts";
 import { isInside, isPlain, whatLeadsElsewhere } from "./trust.ts";
-import { environmentOf } from "./words.ts";
 
 export interface UnitPlace {
   readonly ends: string;
   readonly hidden: readonly string[];
   readonly boundsMemory: boolean;
-  readonly topFolders: readonly string[];
+  readonly topDirectories: readonly string[];
   readonly topFiles: readonly string[];
 }
 
 /** The plugin's . Not the private /tmp, which is on the disk of the host and unbounded. */
-const workFolderOf = ({ manifest }: PluginCall): string => (manifest.permissions.user === "root" ? "/tmp" : "/dev/shm");
+const workDirectoryOf = ({ manifest }: PluginCall): string =>
+  manifest.permissions.user === "root" ? "/tmp" : "/dev/shm";
 
 const spareMs = 15_000;
 
@@ -48,14 +49,14 @@ const bounds = (unit: string, call: PluginCall, { ends, boundsMemory }: UnitPlac
     "UMask=0077",
     "IgnoreSIGPIPE=no",
     "KeyringMode=private",
-    // What ends with an exit code has run, whatever the code says: that is no failed unit.
+    // What ends with an exit code has run, whatever the code says: that is not a failed unit.
     `SuccessExitStatus=${Array.from({ length: 199 }, (_, at) => at + 1).join(" ")}`,
     "LogLevelMax=notice",
     "CPUWeight=20",
     "IOWeight=20",
-    // Not the folder that it may write to: from systemd 256 on no unit starts in a folder below /dev.
+    // Not the directory that it may write to: from systemd 256 on no unit starts in a directory below /dev.
     "WorkingDirectory=/",
-    // Only systemd knows how it ended, and tells it to this one. In the name of an empty file it can be told without a shell.
+    // Only systemd knows how it ended, and passes it to this one. The name of an empty file can carry it without a shell.
     `ExecStopPost=+/usr/bin/touch "${ends}/${unit}.\${SERVICE_RESULT}.\${EXIT_CODE}.\${EXIT_STATUS}"`,
   ];
 };
@@ -113,14 +114,14 @@ const kernelSecrets = [
 const homes = ["/home", "/root", "/run/user"];
 
 /** The capability to read would open the whole host, so all but programs and what was asked for is hidden. */
-function viewProperties({ manifest }: PluginCall, { ends, topFolders, topFiles }: UnitPlace): readonly string[] {
+function viewProperties({ manifest }: PluginCall, { ends, topDirectories, topFiles }: UnitPlace): readonly string[] {
   const { read, write } = manifest.permissions;
   const capabilities = write.length > 0 ? "CAP_DAC_READ_SEARCH CAP_DAC_OVERRIDE" : "CAP_DAC_READ_SEARCH";
   return [
-    `TemporaryFileSystem=${["/run", ...topFolders].map((folder) => `${folder}:ro`).join(" ")}`,
+    `TemporaryFileSystem=${["/run", ...topDirectories].map((directory) => `${directory}:ro`).join(" ")}`,
     "TemporaryFileSystem=/dev/pts:ro",
     ...commonSettings.map((name) => `BindReadOnlyPaths=-/etc/${name}`),
-    // Whoever tells of its end needs this folder, and sees what is bound; of the plugin itself all of it is hidden.
+    // What reports its end needs this directory, and sees what is bound; of the plugin itself all of it is hidden.
     `BindPaths=${ends}`,
     ...[ends, ...topFiles, ...kernelSecrets].map((path) => `InaccessiblePaths=-${path}`),
     ...read.map((path) => `BindReadOnlyPaths=-${path}`),
@@ -159,18 +160,18 @@ export const unitProperties = (unit: string, call: PluginCall, place: UnitPlace)
   ...bounds(unit, call, place),
   ...networkProperties(call),
   ...(call.manifest.permissions.user === "root" ? rootProperties(call) : ownUserProperties(call, place)),
-  // It may go while the plugin runs, and whoever tells of the end needs all that is bound here.
+  // It may go while the plugin runs, and what reports the end needs all that is bound here.
   `BindReadOnlyPaths=-${call.path}`,
   ...place.hidden.map((path) => `InaccessiblePaths=-${path}`),
 ];
 
 const staysVisible = /^\/(usr|bin|sbin|lib(32|64|x32)?|nix|gnu|proc|sys|dev|run|tmp|home|root)$/;
 
-function topEntries(): { readonly topFolders: readonly string[]; readonly topFiles: readonly string[] } {
+function topEntries(): { readonly topDirectories: readonly string[]; readonly topFiles: readonly string[] } {
   const entries = readdirSync("/", { withFileTypes: true });
   const pathsOf = (kept: typeof entries): readonly string[] => kept.map(({ name }) => `/${name}`);
   return {
-    topFolders: pathsOf(entries.filter((each) => each.isDirectory())).filter((path) => !staysVisible.test(path)),
+    topDirectories: pathsOf(entries.filter((each) => each.isDirectory())).filter((path) => !staysVisible.test(path)),
     topFiles: pathsOf(entries.filter((each) => !each.isDirectory() && !each.isSymbolicLink())),
   };
 }
@@ -206,7 +207,7 @@ export function unitCommand(unit: string, call: PluginCall, place: CommandPlace)
   const { user, read, write } = call.manifest.permissions;
   const hasView = user !== "root" && read.length + write.length > 0;
   const top = topEntries();
-  requirePlain([...place.hidden, call.path, ...(hasView ? [...top.topFolders, ...top.topFiles] : [])]);
+  requirePlain([...place.hidden, call.path, ...(hasView ? [...top.topDirectories, ...top.topFiles] : [])]);
   if (hasView) requireFixed([...read, ...write]);
   return [
     "systemd-run",
@@ -221,7 +222,7 @@ export function unitCommand(unit: string, call: PluginCall, place: CommandPlace)
     ...unitProperties(unit, call, { ...place, ...top }).map((property) => `--property=${property}`),
     ...(place.partOf === undefined ? [] : [`--property=PartOf=${place.partOf}`]),
     ...["--", "/usr/bin/env", "-i"],
-    ...environmentOf(call, workFolderOf(call)),
+    ...environmentOf(call, workDirectoryOf(call)),
     ...[...call.manifest.command, ...call.args].map(escapeArgument),
   ];
 }

@@ -8,9 +8,9 @@ import type { PluginCall } from "#domain/ports/plugins.ts";
 import { createUnitSandbox, type NotEnded } from "./unit.ts";
 import { unitProperties } from "./unit-properties.ts";
 
-const runFolder = mkdtempSync(join(tmpdir(), "steward-units-"));
-const ends = join(runFolder, "ends");
-afterAll(() => rmSync(runFolder, { recursive: true }));
+const runDirectory = mkdtempSync(join(tmpdir(), "steward-units-"));
+const ends = join(runDirectory, "ends");
+afterAll(() => rmSync(runDirectory, { recursive: true }));
 
 const call: PluginCall = {
   manifest: {
@@ -48,7 +48,7 @@ function createSystemd() {
     asked: asked.promise,
     isRunning: false,
     stops: 0,
-    /** What happens once the unit is asked for; it begins unless told otherwise. */
+    /** What happens once the unit is asked for; it begins unless set otherwise. */
     onAsked: (): void => systemd.begin(),
     /** What happens once it is to be stopped before it began. */
     onVain: (): void => undefined,
@@ -100,13 +100,13 @@ beforeEach(() => {
     partOf: undefined,
     filtersAddresses: () => Promise.resolve(true),
     onNotEnded: (trouble) => troubles.push(trouble),
-    runFolder,
+    runDirectory,
     pause: () => new Promise((resolve) => setImmediate(resolve)),
   });
   run = (signal) => sandbox.run(call, signal);
 });
 
-const told = () => troubles.map(({ plugin, error, isTriedAgain }) => [plugin, String(error), isTriedAgain]);
+const reported = () => troubles.map(({ plugin, error, isTriedAgain }) => [plugin, String(error), isTriedAgain]);
 
 describe("the unit of a plugin", () => {
   it.each([
@@ -124,7 +124,7 @@ describe("the unit of a plugin", () => {
     abort.abort();
     await expect(running).rejects.toThrow("its caller is gone");
     expect(systemd.isRunning).toBe(false);
-    expect(told()).toEqual([["one", expect.stringMatching(words), true]]);
+    expect(reported()).toEqual([["one", expect.stringMatching(words), true]]);
     expect(readdirSync(ends)).toEqual([]);
   });
 
@@ -157,14 +157,14 @@ describe("the unit of a plugin", () => {
     systemd.waiter.reject(killed("systemd-run"));
     await expect(running).rejects.toThrow("it could not be run: cannot run systemd-run: killed by SIGTERM");
     expect(systemd.isRunning).toBe(false);
-    expect(told()).toEqual([["one", "CommandFailed: cannot run systemctl: killed by SIGTERM", true]]);
+    expect(reported()).toEqual([["one", "CommandFailed: cannot run systemctl: killed by SIGTERM", true]]);
   });
 
   it("is stopped when systemd-run exits without its result", async () => {
     const running = run(never);
     await systemd.asked;
     systemd.waiter.resolve(result(1));
-    await expect(running).rejects.toThrow("systemd did not tell how it ended");
+    await expect(running).rejects.toThrow("systemd did not say how it ended");
     expect(systemd.isRunning).toBe(false);
     expect(troubles).toEqual([]);
   });
@@ -177,7 +177,7 @@ describe("the unit of a plugin", () => {
     abort.abort();
     systemd.waiter.reject(killed("systemd-run"));
     await expect(running).rejects.toThrow("it could not be ended: CommandFailed: cannot run systemctl");
-    expect(told()).toEqual([
+    expect(reported()).toEqual([
       ["one", expect.stringContaining("killed by SIGTERM"), true],
       ["one", expect.stringContaining("killed by SIGTERM"), false],
     ]);
@@ -193,7 +193,7 @@ describe("the unit of a plugin", () => {
 });
 
 it("each process of a plugin is bounded where systemd cannot bound the memory of its unit", () => {
-  const place = { ends: "/run/ends", hidden: [], topFolders: [], topFiles: [] };
+  const place = { ends: "/run/ends", hidden: [], topDirectories: [], topFiles: [] };
   const limits = (boundsMemory: boolean) =>
     unitProperties("unit", call, { ...place, boundsMemory }).filter((each) => each.startsWith("LimitDATA"));
   expect([limits(true), limits(false)]).toEqual([[], ["LimitDATA=268435456"]]);

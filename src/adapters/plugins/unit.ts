@@ -7,10 +7,10 @@ import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { tryStart } from "#domain/plugins/guarded-run.ts";
 import { type PluginCall, type PluginEnd, PluginNotRun, type PluginSandbox } from "#domain/ports/plugins.ts";
 import { formatBytes } from "#kernel/text.ts";
+import { ended, endedFor, maxOutputBytes, signalExitCode } from "./plugin-process.ts";
 import { boundsMemory, type CommandPlace, unitCommand } from "./unit-properties.ts";
-import { ended, endedFor, maxOutputBytes, signalExitCode } from "./words.ts";
 
-const usualRunFolder = "/run/steward-plugins";
+const usualRunDirectory = "/run/steward-plugins";
 const graceMs = 20_000;
 const betweenStopsMs = 100;
 const lastStops = 20;
@@ -51,17 +51,17 @@ const isSetupCode = (code: number): boolean => code >= 200 && code <= 245;
 const withoutSandbox = (code: number): PluginNotRun =>
   new PluginNotRun(`its sandbox could not be made (systemd exit code ${code}; see journalctl -p notice -t systemd)`);
 
-function notBegun({ exitCode, stderr }: CommandResult): PluginNotRun {
-  const told = /^Failed to .*$/m.exec(stderr)?.[0];
-  if (told !== undefined) return new PluginNotRun(`systemd did not start it: ${told}`);
-  return isSetupCode(exitCode) ? withoutSandbox(exitCode) : new PluginNotRun("systemd did not tell how it ended");
+function notStarted({ exitCode, stderr }: CommandResult): PluginNotRun {
+  const reported = /^Failed to .*$/m.exec(stderr)?.[0];
+  if (reported !== undefined) return new PluginNotRun(`systemd did not start it: ${reported}`);
+  return isSetupCode(exitCode) ? withoutSandbox(exitCode) : new PluginNotRun("systemd did not say how it ended");
 }
 
 export interface NotEnded {
   readonly plugin: string;
   readonly unit: string;
   readonly error: unknown;
-  /** Whether it is asked again; told once. Else the plugin may go on until systemd ends it in its own time. */
+  /** Whether it is asked again; reported once. Otherwise the plugin may continue until systemd ends it in its own time. */
   readonly isTriedAgain: boolean;
 }
 
@@ -71,7 +71,7 @@ interface UnitPorts {
   readonly partOf: string | undefined;
   readonly filtersAddresses: () => Promise<boolean>;
   readonly onNotEnded: (trouble: NotEnded) => void;
-  readonly runFolder?: string;
+  readonly runDirectory?: string;
   /** Between two attempts to stop a unit. */
   readonly pause?: () => Promise<unknown>;
 }
@@ -158,13 +158,13 @@ async function runUnit(host: UnitHost, call: PluginCall, signal: AbortSignal): P
   await end();
   takeEnd(place.ends, unit);
   if (isCutShort) throw endedFor(call, !signal.aborted, outcome instanceof CommandFailed ? outcome.output : outcome);
-  if (!(outcome instanceof CommandFailed)) throw notBegun(outcome);
+  if (!(outcome instanceof CommandFailed)) throw notStarted(outcome);
   throw new PluginNotRun(`it could not be run: ${outcome.message}`, { cause: outcome });
 }
 
 export function createUnitSandbox(ports: UnitPorts): PluginSandbox {
-  const { hidden, partOf, runFolder = usualRunFolder, pause = () => sleep(betweenStopsMs) } = ports;
-  const place = { ends: join(runFolder, "ends"), hidden, partOf, boundsMemory: boundsMemory() };
+  const { hidden, partOf, runDirectory = usualRunDirectory, pause = () => sleep(betweenStopsMs) } = ports;
+  const place = { ends: join(runDirectory, "ends"), hidden, partOf, boundsMemory: boundsMemory() };
   const runInUnit: PluginSandbox["run"] = (call, signal) => runUnit({ ...ports, pause, place }, call, signal);
   return {
     description: [

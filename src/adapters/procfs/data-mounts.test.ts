@@ -50,8 +50,8 @@ it("data mounts have each device once, at the shortest path of its root or of a 
       "29 28 0:30 /@home /home rw - btrfs /dev/vda1 rw,subvolid=257,subvol=/@home",
       "30 28 8:1 / /srv/data rw - xfs /dev/sda1 rw",
       "31 28 8:1 / /data rw - xfs /dev/sda1 rw",
-      "32 28 8:17 /folder /mnt/bound rw - ext4 /dev/sdb1 rw",
-      "33 28 0:31 /@/folder /mnt/part rw - btrfs /dev/sdc1 rw,subvolid=256,subvol=/@",
+      "32 28 8:17 /directory /mnt/bound rw - ext4 /dev/sdb1 rw",
+      "33 28 0:31 /@/directory /mnt/part rw - btrfs /dev/sdc1 rw,subvolid=256,subvol=/@",
     ]),
   ).toEqual(["/", "/data", "/mnt/bound", "/mnt/part"]);
 });

@@ -11,7 +11,7 @@ export const isOwnOfSystem = (path: string): boolean =>
 
 function holdsData({ type, source, path, options }: Mount): boolean {
   if (imageTypes.has(type)) return false;
-  // Without an answer from the root nothing runs here, whoever gives it.
+  // Without an answer from the root nothing runs here, no matter who gives it.
   if (path === "/") return true;
   if (isRemote(type)) return false;
   // That of a container or a live system; elsewhere the file system below has the same space and is counted already.
@@ -71,7 +71,7 @@ export function chooseDataMounts(
     const [first] = same.toSorted(byRank);
     if (first === undefined) return [];
     const { path, device: number, source, type, superOptions } = first;
-    // Whoever mounts something read-only makes the mount so, as a rule the file system with it; trouble with the disk makes the file system
+    // Anyone who mounts something read-only makes the mount so, as a rule the file system with it; trouble with the disk makes the file system
     // so alone, and its mounts still say "rw".
     const isFileSystemReadOnly = readOnlyOptions.some((each) => superOptions.includes(each));
     const isMountReadOnly = same.every(({ options }) => options.includes("ro"));

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { DeletedFiles, Process } from "#domain/ports/processes.ts";
 import { isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
 
-/** Processes looked at between two turns of the event loop. */
+/** Processes inspected between two turns of the event loop. */
 const batchSize = 16;
 /** How the kernel writes the path of a file without a name (proc_pid_fd(5)). */
 const deleted = " (deleted)";

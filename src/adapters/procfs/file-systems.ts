@@ -78,7 +78,7 @@ export function createFileSystems(ports: {
       return [await withinTime<MountedFileSystem | UnreadableFileSystem>(clock, answerTimeoutMs, signal, ask, late)];
     } catch (error) {
       if (error instanceof NoAnswer) return [late()];
-      // Below a folder that is closed to this process.
+      // Below a directory that is closed to this process.
       if (isPermissionDenied(error)) return unseen(mount.path);
       const code = errnoCode(error);
       if (code === undefined) throw error;

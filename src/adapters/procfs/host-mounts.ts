@@ -26,7 +26,7 @@ function isReachable(path: string): boolean {
   }
 }
 
-/** Of process 1, proc_pid_mountinfo(5): everybody may read it, and only root may follow its root folder. */
+/** Of process 1, proc_pid_mountinfo(5): everybody may read it, and only root may follow its root directory. */
 export function readHostMounts(procDir: string): HostMounts {
   const mounts = readTable(procDir, "1") ?? [];
   const rootDir = join(procDir, "1/root");

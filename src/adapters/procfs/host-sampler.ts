@@ -7,7 +7,7 @@ import { errorMessage, orElse } from "#kernel/errors.ts";
 import type { ProcHostFacts } from "./index.ts";
 import { parseDiskTraffic, parseLinkTraffic, parseLoad } from "./parse.ts";
 
-/** After so many samples it is looked anew which devices are real: names may be given to others. */
+/** After so many samples it is looked again which devices are real: names may be given to others. */
 const samplesTrusted = 30;
 
 /** Whether a disk is a device of its own, not one that is made of others or in memory. */
@@ -21,13 +21,13 @@ interface LinkFacts {
 
 /** A link is on top of another one where that has another number; the other one may be outside of the container. */
 function linkFacts(sysDir: string, name: string): LinkFacts {
-  const folder = join(sysDir, "class/net", name);
-  const numberIn = (file: string): string => orElse(() => readTextFile(join(folder, file)).trim(), "");
+  const directory = join(sysDir, "class/net", name);
+  const numberIn = (file: string): string => orElse(() => readTextFile(join(directory, file)).trim(), "");
   const isOnTop = numberIn("iflink") !== numberIn("ifindex");
-  const isMember = existsSync(join(folder, "master"));
+  const isMember = existsSync(join(directory, "master"));
   // Some cards are two links, of which one is a member of the other and is counted in it.
-  const isCard = existsSync(join(folder, "device")) && !isOnTop && !existsSync(join(folder, "master/device"));
-  const isInside = (): boolean => orElse(() => readdirSync(folder), []).some((each) => each.startsWith("lower_"));
+  const isCard = existsSync(join(directory, "device")) && !isOnTop && !existsSync(join(directory, "master/device"));
+  const isInside = (): boolean => orElse(() => readdirSync(directory), []).some((each) => each.startsWith("lower_"));
   return { isCard, leadsOut: isOnTop && !isMember && !isInside() };
 }
 
@@ -95,7 +95,7 @@ function readLoad(procDir: string): HostSample["load"] {
   return load;
 }
 
-/** Files of procfs; those of sysfs tell which devices are counted. */
+/** Files of procfs; those of sysfs say which devices are counted. */
 export function createHostSampler(ports: {
   readonly host: Pick<HostFacts, "memory"> & Pick<ProcHostFacts, "cpuTimes">;
   readonly pressure: ReadPressure;

@@ -9,7 +9,7 @@ import type { CpuLoad } from "./cpu-load.ts";
 import { parseMemory, parseSwap } from "./parse.ts";
 import { type ProcessStat, parseProcessStat } from "./process-stat.ts";
 
-/** Processes looked at between two turns of the event loop: about a millisecond. */
+/** Processes inspected between two turns of the event loop: about a millisecond. */
 const batchSize = 64;
 
 const readProcess = (procDir: string, pid: string): ProcessStat | undefined =>
@@ -27,7 +27,7 @@ async function readProcesses(procDir: string): Promise<readonly ProcessStat[]> {
 }
 
 /**
- * Statistics of the cache of ZFS, which count where this is no container: those in one are the host's, whose cache does not count against
+ * Statistics of the cache of ZFS, which count where this is not a container: those in one are the host's, whose cache does not count against
  * the container.
  */
 export const arcstatsFile = (procDir: string): string =>

@@ -38,7 +38,7 @@ it("mdstat: lost devices are counted, faulty or gone", () => {
   ]);
 });
 
-it("mdstat: the progress of a rebuild is read, and a regular check is no rebuild", () => {
+it("mdstat: the progress of a rebuild is read, and a regular check is not a rebuild", () => {
   expect(
     arraysOf(
       "md0 : active raid5 sdc1[3] sdb1[1] sda1[0]",

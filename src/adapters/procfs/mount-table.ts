@@ -98,7 +98,7 @@ export function createMountTable(ports: {
           const visible = same.find((mount) => mountAt(mount.path) === mount);
           const isFar = isRemote(type);
           const ask = async (): Promise<MountedVolume["sizes"]> => {
-            // Without an answer from the root nothing runs here, whoever gives it.
+            // Without an answer from the root nothing runs here, no matter who gives it.
             if (isFar && !same.some(({ path }) => path === "/")) return "it is not asked: its server may not answer";
             if (visible === undefined) return "another file system is mounted over it";
             const here = pathOf(visible.path);

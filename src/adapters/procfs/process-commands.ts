@@ -25,7 +25,7 @@ interface Job {
 async function readCommand(path: string, buffer: Buffer): Promise<string> {
   const handle = openSync(path, "r");
   try {
-    // The kernel gives it whole where there is room.
+    // The kernel gives it whole where there is space.
     const { bytesRead } = await readInto(handle, buffer, 0, buffer.length, null);
     const text = parseCommand(buffer.toString("utf8", 0, bytesRead));
     // The last word may be a part of a secret.

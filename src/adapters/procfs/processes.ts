@@ -24,9 +24,9 @@ import { createCommandReader } from "./process-commands.ts";
 import { type ProcessStat, parseAuxiliary, parseIo, parseProcessStat, processState } from "./process-stat.ts";
 import { createUserNames, type UserNames } from "./user-names.ts";
 
-/** Processes looked at between two turns of the event loop: about a millisecond. */
+/** Processes inspected between two turns of the event loop: about a millisecond. */
 const batchSize = 32;
-/** A sample is taken anew after this time. */
+/** A sample is taken again after this time. */
 const freshMs = 1_000;
 /** Between the two samples that are taken where no earlier one can be compared with. */
 const firstSpanMs = 500;
@@ -292,7 +292,7 @@ async function readIo(procDir: string, processes: readonly Pick<Process, "pid">[
 
 /**
  * Node has no pidfd_send_signal(2), so the start is compared right before, without a turn of the event loop in between. A number is
- * given anew only after all others have been, so in these microseconds it is not.
+ * given again only after all others have been, so in these microseconds it is not.
  * @throws ProcessGone, SignalForbidden.
  */
 function sendSignal(procDir: string, { pid, startTicks }: ProcessId, signal: ProcessSignal): void {

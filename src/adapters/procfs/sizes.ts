@@ -69,7 +69,7 @@ const askKind = (path: string): Promise<string> =>
 
 export const askIsFile = async (path: string): Promise<boolean> => (await askKind(path)) !== "directory";
 
-/** XFS lets nobody in once it has shut itself down after an error; its line in the list of mounts stays as it was. */
+/** XFS admits nobody once it has shut itself down after an error; its line in the list of mounts stays as it was. */
 export const askIsShutDown = async (path: string): Promise<boolean> => {
   try {
     await askKind(path);

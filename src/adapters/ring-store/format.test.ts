@@ -32,7 +32,7 @@ describe("kept rings", () => {
 
   it("are refused, by a reason, where the file is anything else", () => {
     const head = (given: object) => Buffer.from(`${JSON.stringify({ format: "steward-rings", ...given })}\n`);
-    expect(() => decodeRings(Buffer.from("SQLite format 3"))).toThrow("it is no file of metrics");
+    expect(() => decodeRings(Buffer.from("SQLite format 3"))).toThrow("it is not a file of metrics");
     expect(() => decodeRings(head({ version: 2 }))).toThrow("it is of another version of Steward");
     expect(() => decodeRings(head({ version: 1, crc32: 0 }))).not.toThrow();
     expect(() => decodeRings(head({ version: 1, crc32: 1 }))).toThrow("it is damaged");

@@ -28,7 +28,7 @@ export function encodeRings(rings: readonly Ring[]): Uint8Array {
 /** @throws Error for anything but what {@link encodeRings} has made. */
 export function decodeRings(bytes: Buffer): readonly Ring[] {
   const { line: head, rest: content } = takeLine(bytes);
-  if (head?.["format"] !== format) throw new Error("it is no file of metrics");
+  if (head?.["format"] !== format) throw new Error("it is not a file of metrics");
   if (head["version"] !== version) throw new Error("it is of another version of Steward");
   if (head["crc32"] !== crc32(content)) throw new Error("it is damaged");
   const { line, rest: values } = takeLine(content);

@@ -16,11 +16,11 @@ const kinds: Readonly<Record<string, string>> = { "1": "ether", "772": "loopback
 const valueIn = async (path: string): Promise<string> =>
   (await orUndefined(readFile(path, "utf8"), () => true))?.trim() ?? "";
 
-async function readLink(folder: string, name: string, addresses: Link["addresses"] = []): Promise<Link> {
+async function readLink(directory: string, name: string, addresses: Link["addresses"] = []): Promise<Link> {
   const names = ["operstate", "flags", "carrier", "mtu", "address", "speed", "type", "uevent"] as const;
-  const values = await Promise.all(names.map((each) => valueIn(join(folder, name, each))));
+  const values = await Promise.all(names.map((each) => valueIn(join(directory, name, each))));
   const [state = "", flags, carrier, mtu, mac = "", speed, type = "", uevent = ""] = values;
-  const master = await orUndefined(readlink(join(folder, name, "master")), () => true);
+  const master = await orUndefined(readlink(join(directory, name, "master")), () => true);
   const mbps = Number(speed);
   return {
     name,
@@ -104,23 +104,23 @@ export function parseIpv6(text: string): readonly Route[] {
   });
 }
 
-/** Links and routes in files of the kernel, addresses as `ip` has them, which no file has. @param ports.exec without it Node tells addresses. */
+/** Links and routes in files of the kernel, addresses as `ip` has them, which no file has. @param ports.exec without it Node gives the addresses. */
 export function createLinks(ports: { sysDir?: string; procNet?: string; exec?: Exec } = {}): Links {
   const { sysDir = "/sys", procNet = "/proc/net", exec } = ports;
-  const folder = join(sysDir, "class/net");
+  const directory = join(sysDir, "class/net");
   return {
     async links() {
-      const names = await orUndefined(readdir(folder));
+      const names = await orUndefined(readdir(directory));
       if (names === undefined)
-        throw new NetworkUnavailable(`there is no ${folder}`, { missing: folder, retryable: false });
+        throw new NetworkUnavailable(`there is no ${directory}`, { missing: directory, retryable: false });
       const addresses = await readAddresses(exec);
-      const isLink = async (name: string): Promise<boolean> => (await valueIn(join(folder, name, "ifindex"))) !== "";
+      const isLink = async (name: string): Promise<boolean> => (await valueIn(join(directory, name, "ifindex"))) !== "";
       const links = await Promise.all(names.map(async (name) => ((await isLink(name)) ? [name] : [])));
       return Promise.all(
         links
           .flat()
           .toSorted()
-          .map((name) => readLink(folder, name, addresses.get(name))),
+          .map((name) => readLink(directory, name, addresses.get(name))),
       );
     },
     async routes() {

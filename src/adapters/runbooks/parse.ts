@@ -8,7 +8,7 @@ import { canonicalUnit } from "#domain/logs/unit-pattern.ts";
 import type { Runbook } from "#domain/ports/runbooks.ts";
 import { errorMessage } from "#kernel/errors.ts";
 
-/** A text that is no runbook; the message says why in one line, without the name of its file. */
+/** A text that is not a runbook; the message says why in one line, without the name of its file. */
 export class RunbookFaulty extends Error {
   override readonly name = "RunbookFaulty";
 }

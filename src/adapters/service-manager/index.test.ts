@@ -7,12 +7,12 @@ const settled = { exitCode: 0, stdout: "", stderr: "", truncated: false };
 
 function start(options: { readonly watchdogMs?: number; readonly exec?: Exec } = {}) {
   const clock = createFakeClock();
-  const told: string[] = [];
+  const reported: string[] = [];
   const troubles: string[] = [];
   const exec: Exec =
     options.exec ??
     (([program, ...args]) => {
-      told.push([program, ...args].join(" ").replace("/usr/bin/env NOTIFY_SOCKET=/n systemd-notify ", ""));
+      reported.push([program, ...args].join(" ").replace("/usr/bin/env NOTIFY_SOCKET=/n systemd-notify ", ""));
       return Promise.resolve(settled);
     });
   const manager = createServiceManager({
@@ -22,112 +22,112 @@ function start(options: { readonly watchdogMs?: number; readonly exec?: Exec } =
     monotonicUsec: () => 7n,
     onTrouble: ({ message }) => void troubles.push(message),
   });
-  /** What was told since the last look. */
-  const news = async () => {
+  /** What was reported since the last look. */
+  const messages = async () => {
     await clock.advance(0);
     await manager.close();
-    return told.splice(0);
+    return reported.splice(0);
   };
-  return { clock, manager, troubles, news };
+  return { clock, manager, troubles, messages };
 }
 
 const well = () => Promise.resolve(undefined);
 
 describe("the service manager", () => {
   it("is notified of start, readiness and stop", async () => {
-    const { manager, news } = start();
+    const { manager, messages } = start();
     manager.starting();
-    expect(await news()).toEqual(["STATUS=Starting"]);
+    expect(await messages()).toEqual(["STATUS=Starting"]);
     manager.ready(well, () => "Ready");
-    expect(await news()).toEqual(["READY=1 STATUS=Ready"]);
+    expect(await messages()).toEqual(["READY=1 STATUS=Ready"]);
     manager.stopping();
-    expect(await news()).toEqual(["STOPPING=1 STATUS=Stopping"]);
+    expect(await messages()).toEqual(["STOPPING=1 STATUS=Stopping"]);
   });
 
   it("is asked for more time by a slow start, up to a limit", async () => {
-    const { manager, clock, news } = start();
+    const { manager, clock, messages } = start();
     manager.starting();
-    await news();
+    await messages();
     await clock.advance(20_000);
-    expect(await news()).toEqual(["EXTEND_TIMEOUT_USEC=30000000", "EXTEND_TIMEOUT_USEC=30000000"]);
+    expect(await messages()).toEqual(["EXTEND_TIMEOUT_USEC=30000000", "EXTEND_TIMEOUT_USEC=30000000"]);
     for (let count = 0; count < 60; count += 1) await clock.advance(10_000);
-    await news();
+    await messages();
     await clock.advance(60_000);
-    expect(await news()).toEqual([]);
+    expect(await messages()).toEqual([]);
   });
 
   it("gets two watchdog pings per interval, and the status when it changes", async () => {
-    const { manager, clock, news } = start({ watchdogMs: 30_000 });
+    const { manager, clock, messages } = start({ watchdogMs: 30_000 });
     let words = "Ready";
     manager.ready(well, () => words);
-    expect(await news()).toEqual(["READY=1 STATUS=Ready", "WATCHDOG=1"]);
+    expect(await messages()).toEqual(["READY=1 STATUS=Ready", "WATCHDOG=1"]);
     await clock.advance(15_000);
-    expect(await news()).toEqual(["WATCHDOG=1"]);
-    words = "Ready, not well: ops";
+    expect(await messages()).toEqual(["WATCHDOG=1"]);
+    words = "Ready, unhealthy: ops";
     await clock.advance(15_000);
-    expect(await news()).toEqual(["WATCHDOG=1 STATUS=Ready, not well: ops"]);
+    expect(await messages()).toEqual(["WATCHDOG=1 STATUS=Ready, unhealthy: ops"]);
     manager.stopping();
-    await news();
+    await messages();
     await clock.advance(60_000);
-    expect(await news()).toEqual([]);
+    expect(await messages()).toEqual([]);
   });
 
   it("gets a changed status before the next watchdog ping if that is far", async () => {
-    const { manager, clock, news } = start({ watchdogMs: 120_000 });
+    const { manager, clock, messages } = start({ watchdogMs: 120_000 });
     let words = "Ready";
     manager.ready(well, () => words);
-    expect(await news()).toEqual(["READY=1 STATUS=Ready", "WATCHDOG=1"]);
+    expect(await messages()).toEqual(["READY=1 STATUS=Ready", "WATCHDOG=1"]);
     words = "Ready, unhealthy: ops";
     await clock.advance(30_000);
-    expect(await news()).toEqual(["STATUS=Ready, unhealthy: ops"]);
+    expect(await messages()).toEqual(["STATUS=Ready, unhealthy: ops"]);
     for (let minute = 0; minute < 3; minute += 1) {
       await clock.advance(30_000);
-      expect(await news()).toEqual(["WATCHDOG=1"]);
+      expect(await messages()).toEqual(["WATCHDOG=1"]);
       await clock.advance(30_000);
-      expect(await news()).toEqual([]);
+      expect(await messages()).toEqual([]);
     }
     manager.stopping();
   });
 
   it("gets no watchdog ping while the service is unhealthy, and one soon after", async () => {
-    const { manager, clock, news, troubles } = start({ watchdogMs: 30_000 });
+    const { manager, clock, messages, troubles } = start({ watchdogMs: 30_000 });
     let trouble: string | undefined = "own address does not answer";
     manager.ready(
       () => Promise.resolve(trouble),
       () => "Ready",
     );
     await clock.advance(10_000);
-    expect((await news()).join()).not.toContain("WATCHDOG");
+    expect((await messages()).join()).not.toContain("WATCHDOG");
     expect(troubles).toContain("cannot send the watchdog ping: own address does not answer");
     trouble = undefined;
     await clock.advance(15_000 / 8);
-    expect(await news()).toEqual(["WATCHDOG=1"]);
+    expect(await messages()).toEqual(["WATCHDOG=1"]);
   });
 
   it("is notified of a reload, and not of one before readiness or after the stop", async () => {
-    const { manager, news } = start();
+    const { manager, messages } = start();
     const order: string[] = [];
     const work = () => {
       order.push("work");
       return Promise.resolve();
     };
     await manager.reload(work);
-    expect(await news()).toEqual([]);
+    expect(await messages()).toEqual([]);
     manager.ready(well, () => "Ready");
-    await news();
+    await messages();
     await manager.reload(work);
-    expect(await news()).toEqual(["RELOADING=1 MONOTONIC_USEC=7", "READY=1"]);
+    expect(await messages()).toEqual(["RELOADING=1 MONOTONIC_USEC=7", "READY=1"]);
     manager.stopping();
-    await news();
+    await messages();
     await manager.reload(work);
-    expect(await news()).toEqual([]);
+    expect(await messages()).toEqual([]);
     expect(order).toHaveLength(3);
   });
 
   it("that cannot be notified does not end the service, and is notified again", async () => {
     let exitCode = 1;
     const said: string[] = [];
-    const { manager, clock, news, troubles } = start({
+    const { manager, clock, messages, troubles } = start({
       watchdogMs: 30_000,
       exec: (argv) => {
         if (exitCode === 0) said.push(argv.slice(3).join(" "));
@@ -135,19 +135,19 @@ describe("the service manager", () => {
       },
     });
     manager.ready(well, () => "Ready");
-    await news();
-    expect(troubles[0]).toBe("cannot tell the service manager: exit code 1: no such file");
+    await messages();
+    expect(troubles[0]).toBe("cannot notify the service manager: exit code 1: no such file");
     expect(said).toEqual([]);
     exitCode = 0;
     await clock.advance(1_000);
-    await news();
+    await messages();
     expect(said).toEqual(["READY=1 STATUS=Ready", "WATCHDOG=1"]);
   });
 
   it("gets a lost watchdog ping again soon", async () => {
     let exitCode = 0;
     const said: string[] = [];
-    const { manager, clock, news } = start({
+    const { manager, clock, messages } = start({
       watchdogMs: 30_000,
       exec: (argv) => {
         said.push(argv.slice(3).join(" "));
@@ -155,16 +155,16 @@ describe("the service manager", () => {
       },
     });
     manager.ready(well, () => "Ready");
-    await news();
+    await messages();
     exitCode = 1;
     await clock.advance(15_000);
-    await news();
+    await messages();
     exitCode = 0;
     await clock.advance(15_000 / 8);
-    await news();
+    await messages();
     expect(said).toEqual(["READY=1 STATUS=Ready", "WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"]);
     await clock.advance(14_999);
-    await news();
+    await messages();
     expect(said.slice(4)).toEqual([]);
   });
 

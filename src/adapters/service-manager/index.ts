@@ -64,42 +64,42 @@ export function createServiceManager(ports: {
   const ended = new AbortController();
   let isReady = false;
   let status: Words = () => "Starting";
-  let told: string | undefined;
+  let reported: string | undefined;
   let last = Promise.resolve(true);
 
   const deliver = async (words: readonly string[]): Promise<boolean> => {
     const argv = ["/usr/bin/env", `NOTIFY_SOCKET=${address}`, "systemd-notify", ...words] as const;
     try {
       const { exitCode, stderr } = await exec(argv, { timeoutMs: sendTimeoutMs, maxOutputBytes: 1_000 });
-      if (exitCode !== 0) throw new Error(`cannot tell the service manager: exit code ${exitCode}: ${stderr.trim()}`);
+      if (exitCode !== 0) throw new Error(`cannot notify the service manager: exit code ${exitCode}: ${stderr.trim()}`);
       return true;
     } catch (error) {
       onTrouble(toError(error));
       return false;
     }
   };
-  const tell = (...words: readonly string[]): Promise<boolean> => {
+  const report = (...words: readonly string[]): Promise<boolean> => {
     last = last.then(async () => {
       const text = `STATUS=${await status()}`;
-      const all = text === told ? words : [...words, text];
+      const all = text === reported ? words : [...words, text];
       if (all.length > 0 && !(await deliver(all))) return false;
-      told = text;
+      reported = text;
       return true;
     });
     return last;
   };
-  /** It waits for this one, so it is told until it has heard. */
-  const tellReady = async (): Promise<void> => {
-    while (isReady && !(await tell("READY=1"))) await clock.sleep(retryMs, ended.signal);
+  /** It waits for this notification, so it is repeated until it has arrived. */
+  const notifyReady = async (): Promise<void> => {
+    while (isReady && !(await report("READY=1"))) await clock.sleep(retryMs, ended.signal);
   };
 
   const extend = async (): Promise<void> => {
     const until = clock.monotonicMs() + longestStartMs;
-    void tell();
+    void report();
     for (;;) {
       await clock.sleep(startTurnMs, started.signal);
       if (started.signal.aborted || clock.monotonicMs() >= until) return;
-      await tell(`EXTEND_TIMEOUT_USEC=${startExtensionMs * 1000}`);
+      await report(`EXTEND_TIMEOUT_USEC=${startExtensionMs * 1000}`);
     }
   };
 
@@ -113,7 +113,7 @@ export function createServiceManager(ports: {
       if (trouble !== undefined) onTrouble(new Error(`cannot send the watchdog ping: ${trouble}`));
       const now = clock.monotonicMs();
       const isDue = watchdogMs !== undefined && trouble === undefined && now - pingedAt + turnMs > pingMs;
-      const isSent = await (isDue ? tell("WATCHDOG=1") : tell());
+      const isSent = await (isDue ? report("WATCHDOG=1") : report());
       if (isDue && isSent) pingedAt = now;
       await clock.sleep(trouble === undefined && isSent ? turnMs : turnMs / 8, ended.signal);
       if (ended.signal.aborted) return;
@@ -127,21 +127,21 @@ export function createServiceManager(ports: {
       started.abort();
       isReady = true;
       status = words;
-      void tellReady().then(() => watch(look));
+      void notifyReady().then(() => watch(look));
     },
     async reload(work) {
       // Before it is ready and after it stops, the end of a reload would say that it is.
       if (!isReady) return work();
-      await tell("RELOADING=1", `MONOTONIC_USEC=${monotonicUsec()}`);
+      await report("RELOADING=1", `MONOTONIC_USEC=${monotonicUsec()}`);
       await work();
-      await tellReady();
+      await notifyReady();
     },
     stopping() {
       started.abort();
       ended.abort();
       isReady = false;
       status = () => "Stopping";
-      void tell("STOPPING=1");
+      void report("STOPPING=1");
     },
     async close() {
       await last;

@@ -8,16 +8,16 @@ import { isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
 import { listeningPorts, openPorts, socketsAt } from "./open-ports.ts";
 import { hasGlobalIpv6, parsePortRange, parseSockets, states } from "./parse.ts";
 
-/** Descriptors looked at between two turns of the event loop, and at most: about a millisecond, and a tenth of a second. */
+/** Descriptors inspected between two turns of the event loop, and at most: about a millisecond, and a tenth of a second. */
 const batchSize = 256;
 const maxDescriptors = 50_000;
 
 const ifInReach = <T>(read: () => T): T | undefined => orUndefinedSync(read, isProcessOutOfReach);
 
 /** Undefined for a process that has just ended. */
-function ownerOf(folder: string, pid: string): SocketOwner | undefined {
+function ownerOf(directory: string, pid: string): SocketOwner | undefined {
   const [name, status, cgroup] = ["comm", "status", "cgroup"].map((file) =>
-    ifInReach(() => readFileSync(`${folder}/${file}`, "utf8")),
+    ifInReach(() => readFileSync(`${directory}/${file}`, "utf8")),
   );
   const program = name?.trim();
   if (!program) return undefined;
@@ -48,14 +48,14 @@ export function createListeningSockets(procDir = "/proc"): ListeningSockets {
       let looked = 0;
       for (const pid of readdirSync(procDir).filter((name) => /^\d+$/.test(name))) {
         // Not joined: of thousands of paths that is a third of the time.
-        const folder = `${procDir}/${pid}`;
-        for (const fd of ifInReach(() => readdirSync(`${folder}/fd`)) ?? []) {
+        const directory = `${procDir}/${pid}`;
+        for (const fd of ifInReach(() => readdirSync(`${directory}/fd`)) ?? []) {
           if (found.size === wanted.size || looked >= maxDescriptors) return found;
           looked += 1;
           if (looked % batchSize === 0) await nextTurn();
-          const inode = wanted.get(ifInReach(() => readlinkSync(`${folder}/fd/${fd}`)) ?? "");
+          const inode = wanted.get(ifInReach(() => readlinkSync(`${directory}/fd/${fd}`)) ?? "");
           if (inode === undefined || found.has(inode)) continue;
-          const owner = ownerOf(folder, pid);
+          const owner = ownerOf(directory, pid);
           if (owner !== undefined) found.set(inode, owner);
         }
       }

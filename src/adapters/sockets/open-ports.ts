@@ -10,12 +10,12 @@ const clientPorts = new Set([68, 546]);
 const isLoopback = (address: string): boolean => address.startsWith("127.") || address === "::1";
 
 export interface NetworkFacts {
-  /** Ports that the kernel gives out to whoever asks for none. */
+  /** Ports that the kernel gives out to anyone who asks for none. */
   readonly givenOut: { readonly first: number; readonly last: number };
   readonly hasGlobalIpv6: boolean;
 }
 
-/** A socket on all of IPv6 takes IPv4 too, unless told otherwise, which the kernel does not show. */
+/** A socket on all of IPv6 takes IPv4 too, unless set otherwise, which the kernel does not show. */
 function familiesOf(address: string, { hasGlobalIpv6 }: NetworkFacts): OpenPort["families"] {
   if (!address.includes(":")) return ["ipv4"];
   if (address !== "::") return ["ipv6"];

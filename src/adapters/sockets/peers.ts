@@ -61,13 +61,13 @@ export function createPeerLookup(procDir = "/proc"): (connection: LocalConnectio
   let last: Promise<unknown> = Promise.resolve();
   const reading = (): Promise<string> => {
     if (next !== undefined) return next;
-    const begun = last.then(() => {
+    const started = last.then(() => {
       next = undefined;
       return read();
     });
-    next = begun;
-    last = begun.catch(() => undefined);
-    return begun;
+    next = started;
+    last = started.catch(() => undefined);
+    return started;
   };
   return async (connection) => peerIn(await reading(), connection);
 }

@@ -57,7 +57,7 @@ export function createSshServer(ports: {
     const message = parseSshdRefusal(stderr);
     if (wantsConnection.test(stderr))
       return { is: "unknown", reason: `its configuration depends on the connection: ${message}` };
-    // The folder is made when the service starts: without it nothing is wrong with the configuration.
+    // The directory is made when the service starts: without it nothing is wrong with the configuration.
     const isOff = message.startsWith("Missing privilege separation directory");
     if (isOff) return { is: "unknown", reason: "sshd is installed and has not been started yet" };
     return { is: "refused", message };

@@ -6,7 +6,7 @@ import { orUndefined } from "#kernel/errors.ts";
 /** As sshd has it: files that include each other. */
 const deepest = 16;
 /** Where included files are that have no absolute path. */
-const folder = "/etc/ssh";
+const directory = "/etc/ssh";
 
 /** A criterion of `Match`, such as `address` and `10.0.0.0/8`. */
 type Criterion = readonly [name: string, patterns: string];
@@ -92,7 +92,7 @@ export async function readMatchBlocks(
       block = { match: [outer.match, ...words].join(" "), criteria, options: new Map() };
       blocks.push(block);
     } else if (name === "include") {
-      const patterns = wordsOf(rest).map((pattern) => resolve(folder, pattern));
+      const patterns = wordsOf(rest).map((pattern) => resolve(directory, pattern));
       const paths = (await Promise.all(patterns.map(pathsOf))).flat();
       for (const each of paths) blocks.push(...(await readMatchBlocks(each, block, depth + 1)));
     } else if (name !== "" && !block.options.has(name)) {

@@ -7,7 +7,7 @@ export const managerInterface = "org.freedesktop.systemd1.Manager";
 export const propertiesInterface = "org.freedesktop.DBus.Properties";
 export const unitInterface = "org.freedesktop.systemd1.Unit";
 export const serviceInterface = "org.freedesktop.systemd1.Service";
-/** The interface that tells of the result of a unit, by its suffix; the other kinds give none. */
+/** The interface that has the result of a unit, by its suffix; the other kinds give none. */
 const resultKinds = ["Service", "Mount", "Automount", "Socket", "Timer", "Path", "Swap", "Scope"];
 
 export function kindInterface(name: string): string | undefined {

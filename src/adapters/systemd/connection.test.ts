@@ -8,10 +8,10 @@ import { openConnection } from "./connection.ts";
 
 afterEach(() => void vi.useRealTimers());
 
-/** A bus that lets clients in, and then answers nothing. */
+/** A bus that admits clients, and then answers nothing. */
 async function silentBus() {
-  const folder = mkdtempSync(join(tmpdir(), "steward-bus-"));
-  const path = join(folder, "bus");
+  const directory = mkdtempSync(join(tmpdir(), "steward-bus-"));
+  const path = join(directory, "bus");
   const sockets = new Set<Socket>();
   let hellos = 0;
   const server = createServer((socket) => {
@@ -31,7 +31,7 @@ async function silentBus() {
     close(): void {
       for (const socket of sockets) socket.destroy();
       server.close();
-      rmSync(folder, { recursive: true });
+      rmSync(directory, { recursive: true });
     },
   };
 }

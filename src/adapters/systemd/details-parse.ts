@@ -134,7 +134,7 @@ export const parseProcesses = (value: unknown): readonly UnitProcess[] =>
     .map(([, pid, command]) => ({ pid: integer(pid) ?? 0, command: text(command) }))
     .toSorted((a, b) => a.pid - b.pid);
 
-/** What the properties of a service tell beyond those of the mirror. */
+/** What the properties of a service say beyond those of the mirror. */
 export function parseService(unit: Properties, service: Properties) {
   const loadError = unit["LoadError"];
   return {
@@ -168,7 +168,7 @@ const duration = (micros: unknown): string => {
 /** `OnBootUSec` in the words of unit files. */
 const timerSetting = (base: string): string => base.replace(/USec$/, "Sec");
 
-/** What the properties of its own kind tell of a unit. @param now epoch milliseconds. */
+/** What the properties of its own kind say of a unit. @param now epoch milliseconds. */
 export function parseKind(
   kind: UnitKind,
   of: Properties,

@@ -41,7 +41,7 @@ async function readTrigger(ports: Ports, name: string): Promise<Trigger> {
   return { name, ...(await readKind(ports, name, path)), activeState: await activeState };
 }
 
-/** What a unit of this name tells by its kind; nothing where its kind has no facts. */
+/** The facts of the kind of a unit of this name; nothing where its kind has no facts. */
 async function readKind(
   ports: Ports,
   name: string,
@@ -162,7 +162,7 @@ export const createUnitDetails = (ports: Ports): UnitDetails => ({
 const maxBytes = 64 * 1024;
 const readableByOthers = 0o004;
 
-/** A unit file as every user of the host may read it, whoever this process is. */
+/** A unit file as every user of the host may read it, regardless of the user of this process. */
 function readUnitFile(path: string): UnitFile {
   const withheld = "it is shown only where every user of the host may read it";
   try {

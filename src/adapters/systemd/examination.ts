@@ -38,14 +38,14 @@ const roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 /** Control groups at and below this one by their numbers, which are those of its directories; no more than so many. */
 export function groupNumbers(controlGroup: string, most = mostGroups): ReadonlyMap<string, string> {
   const numbers = new Map<string, string>();
-  const folders = roots.map((root) => ({ at: join(root, controlGroup), group: controlGroup }));
-  for (const { at, group } of folders) {
+  const directories = roots.map((root) => ({ at: join(root, controlGroup), group: controlGroup }));
+  for (const { at, group } of directories) {
     if (numbers.size >= most) break;
     const stat = statSync(at, { bigint: true, throwIfNoEntry: false });
     if (stat === undefined) continue;
     numbers.set(stat.ino.toString(16), group);
     const below = orElse(() => readdirSync(at, { withFileTypes: true }), []).filter((entry) => entry.isDirectory());
-    folders.push(...below.map(({ name }) => ({ at: join(at, name), group: join(group, name) })));
+    directories.push(...below.map(({ name }) => ({ at: join(at, name), group: join(group, name) })));
   }
   return numbers;
 }

@@ -6,11 +6,11 @@ import { UnitsUnavailable } from "#domain/ports/units.ts";
 import type { Call, Connection } from "./connection.ts";
 import { createInstalledFiles } from "./installed.ts";
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "installed-"));
+  directory = mkdtempSync(join(tmpdir(), "installed-"));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 /** Nothing that a test changes happens at the time that it had before. */
 let later = 1_800_000_000;
@@ -18,14 +18,14 @@ function changed(path: string): void {
   later += 1;
   utimesSync(path, later, later);
 }
-const write = (name: string, text = "[Unit]\nDescription=Told\n"): void => {
-  writeFileSync(join(folder, name), text);
-  changed(folder);
+const write = (name: string, text = "[Unit]\nDescription=Known\n"): void => {
+  writeFileSync(join(directory, name), text);
+  changed(directory);
 };
 
 const link = (name: string): void => {
-  symlinkSync("/dev/null", join(folder, name, "b"));
-  changed(join(folder, name));
+  symlinkSync("/dev/null", join(directory, name, "b"));
+  changed(join(directory, name));
 };
 
 /** A systemd that lists these files, and answers once it is let. */
@@ -35,11 +35,11 @@ function start(states: Record<string, string>) {
   let nowMs = 0;
   const call: Connection["call"] = async (message, onReply) => {
     asked.push(message);
-    if (message.member === "Get") return onReply([[folder]]);
+    if (message.member === "Get") return onReply([[directory]]);
     const [, patterns] = message.body as [unknown, string[]];
     const rows = Object.entries(states)
       .filter(([name]) => patterns.some((pattern) => name.endsWith(pattern.slice(1))))
-      .map(([name, state]) => [join(folder, name), state]);
+      .map(([name, state]) => [join(directory, name), state]);
     await held;
     return onReply([rows]);
   };
@@ -72,10 +72,10 @@ it("installed unit files are listed once for each type", async () => {
   expect(await timers(files)).toEqual([["a.timer", "enabled"]]);
   const both = await files.unitsOf(["socket", "timer"]);
   expect([...both.keys()].sort()).toEqual(["a.timer", "b.socket"]);
-  expect(both.get("a.timer")?.description).toBe("Told");
+  expect(both.get("a.timer")?.description).toBe("Known");
   const services = await files.units();
   expect([...services.keys()]).toEqual(["c.service"]);
-  // What is made of them is made anew when this is another one.
+  // What is made of them is rebuilt when this is another one.
   expect(await files.units()).toBe(services);
   expect(listed()).toEqual([["*.timer"], ["*.socket"], ["*.service"]]);
 });
@@ -119,7 +119,7 @@ it.each([
   ["a link that a target wants", () => link("timers.target.wants")],
   ["a drop-in", () => link("a.timer.d")],
 ])("installed unit files include %s at once without a signal", async (_, change) => {
-  for (const name of ["timers.target.wants", "a.timer.d"]) mkdirSync(join(folder, name));
+  for (const name of ["timers.target.wants", "a.timer.d"]) mkdirSync(join(directory, name));
   const { files, states } = start({ "a.timer": "disabled" });
   await timers(files);
   change();

@@ -13,11 +13,11 @@ export type Installed = ReadonlyMap<string, MirroredUnit>;
 const readDescription = (path: string): string =>
   orElse(() => parseUnitFile(readFileSync(path, "utf8")).description, "");
 
-/** Folders of links and of drop-ins, which may say what would want a unit. */
-const namedAfterUnits = (folder: string): readonly string[] =>
-  orElse(() => readdirSync(folder), [])
+/** Directories of links and of drop-ins, which may say what would want a unit. */
+const namedAfterUnits = (directory: string): readonly string[] =>
+  orElse(() => readdirSync(directory), [])
     .filter((name) => /\.(wants|requires|upholds|d)$/.test(name))
-    .map((name) => join(folder, name));
+    .map((name) => join(directory, name));
 
 const targetName = (path: string): string => orElse(() => basename(realpathSync(path)), "");
 
@@ -33,19 +33,19 @@ function installedFiles(rows: readonly unknown[]): readonly InstalledFile[] {
   const names = new Set(files.map(({ path }) => basename(path)));
   return files.flatMap((file) => {
     const name = basename(file.path);
-    // A link to a file outside of the unit folders is called an alias as well, and is the only name of its unit.
+    // A link to a file outside of the unit directories is called an alias as well, and is the only name of its unit.
     const target = file.state === "alias" ? targetName(file.path) : name;
     return target !== name && names.has(target) ? [] : { ...file, name };
   });
 }
 
-/** Modification times of folders: they change when a file is added or removed without systemd being told. */
-const stamp = (folders: readonly string[]): string =>
-  folders.map((folder) => statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? 0).join(" ");
+/** Modification times of directories: they change when a file is added or removed without a notification of systemd. */
+const stamp = (directories: readonly string[]): string =>
+  directories.map((directory) => statSync(directory, { throwIfNoEntry: false })?.mtimeMs ?? 0).join(" ");
 
 /** What is known until files change. */
 interface Known {
-  readonly folders: readonly string[];
+  readonly directories: readonly string[];
   readonly stamped: string;
   lookedAtMs: number;
   readonly byKind: Map<UnitKind, Promise<Installed>>;
@@ -69,8 +69,8 @@ export function createInstalledFiles(ports: { call: Connection["call"]; monotoni
     const unitPath = await call(calls.getManager("UnitPath"), ([list]) =>
       Array.isArray(list) ? list.map(String) : [],
     );
-    const folders = unitPath.flatMap((folder) => [folder, ...namedAfterUnits(folder)]);
-    return { folders, stamped: stamp(folders), lookedAtMs: monotonicMs(), byKind: new Map() };
+    const directories = unitPath.flatMap((directory) => [directory, ...namedAfterUnits(directory)]);
+    return { directories, stamped: stamp(directories), lookedAtMs: monotonicMs(), byKind: new Map() };
   };
 
   const current = (): Promise<Known> => {
@@ -88,7 +88,7 @@ export function createInstalledFiles(ports: { call: Connection["call"]; monotoni
     const now = monotonicMs();
     if (now - found.lookedAtMs < maxAgeMs) return found;
     found.lookedAtMs = now;
-    if (stamp(found.folders) === found.stamped) return found;
+    if (stamp(found.directories) === found.stamped) return found;
     invalidate();
     return current();
   };
@@ -126,7 +126,7 @@ export function createInstalledFiles(ports: { call: Connection["call"]; monotoni
       const [services = new Map()] = await listsOf(["service"], lookAgainMs);
       return services;
     },
-    /** Those of these kinds. Folders are looked at each time: it takes little beside what the caller asks besides. */
+    /** Those of these kinds. Directories are inspected each time: it takes little beside what the caller asks besides. */
     async unitsOf(kinds: readonly UnitKind[]): Promise<Installed> {
       return new Map((await listsOf(kinds, 0)).flatMap((units) => [...units]));
     },

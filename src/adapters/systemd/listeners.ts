@@ -21,7 +21,7 @@ const unique = (listeners: readonly Listener[]): readonly Listener[] => [
   ...new Map(listeners.map((each) => [JSON.stringify(each), each])).values(),
 ];
 
-/** Listening sockets by `ss`, to which the kernel tells the control group of each also without rights. */
+/** Listening sockets by `ss`, to which the kernel reports the control group of each also without rights. */
 export function createListeners(ports: {
   readonly exec: Exec;
   readonly groups?: () => ReadonlyMap<string, string>;

@@ -213,7 +213,7 @@ async function changeUnit(
         return lostResult;
       });
     const result = await Promise.race([job, down.promise, clock.sleep(jobWaitMs, stopWaiting)]);
-    if (signal.aborted) throw new UnitsUnavailable(`cancelled; the ${verb} itself goes on`, true);
+    if (signal.aborted) throw new UnitsUnavailable(`cancelled; the ${verb} itself continues`, true);
     if (result !== lostResult) return result ?? "running";
     return await resultByUnit(systemd, verb, before, stopWaiting);
   } finally {
@@ -248,7 +248,7 @@ async function changeFile(
   return changes;
 }
 
-/** So many units are looked at; a plan that names more is not read by anybody. */
+/** So many units are inspected; a plan that names more is not read by anybody. */
 const maxAlong = 200;
 
 /** Follows dependencies from unit to unit, as systemd does when it makes a transaction. */

@@ -6,8 +6,8 @@ import { type Unit, type Units, UnitsUnavailable } from "#domain/ports/units.ts"
 import { orElse } from "#kernel/errors.ts";
 import { blankUnit, parseUnitFile } from "./parse.ts";
 
-/** Unit folders, the ones that win first (systemd.unit(5)). */
-const unitFolders = [
+/** Unit directories, the ones that win first (systemd.unit(5)). */
+const unitDirectories = [
   "/etc/systemd/system",
   "/run/systemd/system",
   "/usr/local/lib/systemd/system",
@@ -15,15 +15,15 @@ const unitFolders = [
   "/lib/systemd/system",
 ];
 
-const names = (folder: string): readonly string[] => orElse(() => readdirSync(folder), []);
+const names = (directory: string): readonly string[] => orElse(() => readdirSync(directory), []);
 const linkTarget = (path: string): string | undefined => orElse(() => readlinkSync(path), undefined);
 
-/** What is pulled in by a unit, or has an alias, in a unit folder. */
-function enabledIn(folder: string): ReadonlySet<string> {
+/** What is pulled in by a unit, or has an alias, in a unit directory. */
+function enabledIn(directory: string): ReadonlySet<string> {
   const enabled = new Set<string>();
-  for (const entry of names(folder)) {
-    if (/\.(wants|requires)$/.test(entry)) for (const name of names(join(folder, entry))) enabled.add(name);
-    const target = linkTarget(join(folder, entry));
+  for (const entry of names(directory)) {
+    if (/\.(wants|requires)$/.test(entry)) for (const name of names(join(directory, entry))) enabled.add(name);
+    const target = linkTarget(join(directory, entry));
     if (target !== undefined && target !== "/dev/null" && basename(target) !== entry) enabled.add(basename(target));
   }
   return enabled;
@@ -60,15 +60,15 @@ export function readInstalledUnits(root = "/", suffix = ".service"): readonly Un
     return untilReboot.has(name) ? "enabled-runtime" : undefined;
   };
   const units = new Map<string, Unit>();
-  for (const folder of unitFolders) {
-    for (const name of names(join(root, folder))) {
+  for (const directory of unitDirectories) {
+    for (const name of names(join(root, directory))) {
       if (!name.endsWith(suffix) || units.has(name)) continue;
-      units.set(name, readUnit(root, join(root, folder, name), name, isEnabled));
+      units.set(name, readUnit(root, join(root, directory, name), name, isEnabled));
     }
   }
   const isOtherName = ({ name, unitFileState }: Unit): boolean => {
     if (unitFileState !== "alias") return false;
-    const paths = unitFolders.map((folder) => linkTarget(join(root, folder, name)));
+    const paths = unitDirectories.map((directory) => linkTarget(join(root, directory, name)));
     return units.has(basename(paths.find((path) => path !== undefined) ?? ""));
   };
   return [...units.values()].filter((unit) => !isOtherName(unit)).sort((a, b) => (a.name < b.name ? -1 : 1));

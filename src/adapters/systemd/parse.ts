@@ -221,7 +221,7 @@ const isOfSomeBoots = (properties: unknown): boolean => {
 export function staysActive(name: string, properties: unknown, ofKind: unknown): boolean {
   const of = (property: string): unknown => member(properties, property);
   if (!kindsThatStay.test(name)) return false;
-  // One that has ended since it was listed is loaded anew to be asked, and is of no socket then that had started it.
+  // One that has ended since it was listed is loaded again to be asked, and is of no socket then that had started it.
   if (text(of("ActiveState")) !== "active") return false;
   // Without a file it mirrors a mount that others make and remove.
   if (!hasOwnFile(properties) || of("StopWhenUnneeded") === true || isOfSomeBoots(properties)) return false;

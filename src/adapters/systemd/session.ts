@@ -20,7 +20,7 @@ export function createJobs() {
       if (member !== "JobRemoved") return;
       const [, path, , result] = body;
       if (typeof path !== "string" || typeof result !== "string") return;
-      for (const tell of waiting.get(path) ?? []) tell(result);
+      for (const report of waiting.get(path) ?? []) report(result);
       waiting.delete(path);
       results.set(path, result);
       for (const oldest of results.keys()) {
@@ -35,7 +35,7 @@ export function createJobs() {
     },
     clear(): void {
       results.clear();
-      for (const tell of [...waiting.values()].flat()) tell(lostResult);
+      for (const report of [...waiting.values()].flat()) report(lostResult);
       waiting.clear();
     },
   };
@@ -168,7 +168,7 @@ export function openSession({ clock, socket, onStateChange, observe }: SessionPo
     listener: {
       async onUp() {
         await connection.call(calls.subscribe(), () => undefined);
-        // What changed before that, systemd has told nobody.
+        // systemd has reported nothing that changed before that.
         installed.invalidate();
         await synchroniser.run();
         readiness.up();

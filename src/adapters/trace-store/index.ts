@@ -221,7 +221,7 @@ function largest<K, V>(entries: Iterable<readonly [K, V]>, size: (value: V) => n
 }
 
 /** Lets traces go until there is room: always the oldest of the largest share of the source that has the most. */
-function makeRoom(statements: Statements, keepBytes: number): void {
+function makeSpace(statements: Statements, keepBytes: number): void {
   if (size(statements).used <= keepBytes) return;
   const shares = sharesOf(statements);
   do {
@@ -271,7 +271,7 @@ export function openTraces(options: StoreOptions & { readonly keepBytes: number 
   const database = openExpendable(format, options);
   const traceBytes = Math.min(maxTraceBytes, keepBytes * largestPart);
   // It may have been allowed to be larger the last time.
-  database.change((statements) => makeRoom(statements, keepBytes));
+  database.change((statements) => makeSpace(statements, keepBytes));
   database.use((statements) => {
     if (size(statements).total <= keepBytes * tooLarge) return;
     statements.vacuum.run();
@@ -282,7 +282,7 @@ export function openTraces(options: StoreOptions & { readonly keepBytes: number 
       let keeping: Keeping = { kept: 0, rejected: 0 };
       database.change((statements) => {
         keeping = insert(statements, groups, { source, traceBytes });
-        makeRoom(statements, keepBytes);
+        makeSpace(statements, keepBytes);
       });
       return keeping;
     },

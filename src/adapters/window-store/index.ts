@@ -41,7 +41,7 @@ const hostClocks: WindowClocks = {
   bootId: readBootId,
 };
 
-/** The store in the state directory, opened with the first request. In a new file, or in memory, windows start anew. */
+/** The store in the state directory, opened with the first request. In a new file, or in memory, windows starts over. */
 export function createWindowStore(
   options: StoreOptions & { readonly clocks?: WindowClocks },
 ): WindowStore & { readonly dispose: Dispose } {

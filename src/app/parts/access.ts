@@ -64,7 +64,7 @@ async function openKeys({ config, log, newAdminKey }: PartContext, audit: Pick<A
   let lost: LostKeyStore | undefined;
   const replaceLost = (found: LostKeyStore): void => {
     lost = found;
-    log.warn(found, "key store replaced, all former keys are gone");
+    log.warn(found, "key store replaced: all earlier keys are invalid");
   };
   const store = openKeyStore({ stateDir, replaceLost: newAdminKey ? replaceLost : undefined });
   if (lost === undefined && store.keys().length === 0 && (await knowsOfKeys(audit))) {
@@ -86,7 +86,7 @@ async function openAccess(context: PartContext, { audit }: Earlier): Promise<Acc
     audit.log.record(auditEvent("keystore.replaced", clock.now(), { target: { reason, aside } }));
   }
   const complain = onceAMinute(
-    (reason, aside) => log.warn({ reason, set_aside: aside ?? null }, "cannot store used request budgets"),
+    (reason, aside) => log.warn({ reason, moved_aside: aside ?? null }, "cannot store used request budgets"),
     clock.monotonicMs,
   );
   const windows = createWindowStore({ stateDir, onTrouble: ({ message }, aside) => complain(message, aside) });
@@ -94,12 +94,12 @@ async function openAccess(context: PartContext, { audit }: Earlier): Promise<Acc
     stateDir,
     clock,
     onTrouble: ({ message }, aside) =>
-      log.warn({ reason: message, set_aside: aside ?? null }, "tokens of earlier plans are not good any more"),
+      log.warn({ reason: message, moved_aside: aside ?? null }, "tokens of earlier plans are no longer valid"),
   });
   const sessions = openSessionStore({
     stateDir,
     onTrouble: ({ message }, aside) =>
-      log.warn({ reason: message, set_aside: aside ?? null }, "all sessions are signed out"),
+      log.warn({ reason: message, moved_aside: aside ?? null }, "all sessions are signed out"),
   });
   return {
     store,
@@ -148,8 +148,8 @@ export async function accessPart(context: PartContext, earlier: Earlier, adapter
   const webauthn = createWebAuthn();
   const passkeys = createPasskeys({ store: opened.passkeys, webauthn, codec, keyring, clock, hostName });
   const flushUses = (): void => {
-    orReport(keyring.flush, (error) => log.error({ err: error }, "last uses of keys not written"));
-    orReport(sessions.flush, (error) => log.error({ err: error }, "last uses of sessions not written"));
+    orReport(keyring.flush, (error) => log.error({ err: error }, "cannot write the last uses of keys"));
+    orReport(sessions.flush, (error) => log.error({ err: error }, "cannot write the last uses of sessions"));
   };
   const stopFlushing = clock.every(flushIntervalMs, flushUses);
   return {

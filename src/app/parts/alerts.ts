@@ -113,16 +113,16 @@ function openAlerts(context: PartContext, { host }: Pick<Earlier, "host">): Aler
   };
 }
 
-interface Telling {
+interface AlertNotifier {
   readonly outbox: Outbox;
   readonly has: (channel: NotificationChannel) => boolean;
   readonly onTrouble: (error: unknown) => void;
 }
 
-function createTelling(
+function createAlertNotifier(
   { clock, createId, hostName, log, metrics }: PartContext,
   { notifications, channels }: AlertAdapters,
-): Telling {
+): AlertNotifier {
   const onTrouble = createTrouble(log);
   const outbox = createOutbox({
     store: notifications,
@@ -133,19 +133,19 @@ function createTelling(
     onEnd(channel, outcome, error) {
       metrics.notification(channel, outcome);
       if (outcome === "sent") log.info({ channel }, "notification sent");
-      else log.warn({ channel, outcome, reason: error }, "notification not sent");
+      else log.warn({ channel, outcome, reason: error }, "cannot send a notification");
     },
     onTrouble,
   });
   return { outbox, has: (channel) => channels.has(channel), onTrouble };
 }
 
-/** What watches components, checks and readings, and tells what has changed. */
+/** What watches components, checks and readings, and reports what has changed. */
 function createWatches(
   { clock, log, createId, hostName }: PartContext,
   { gate }: Pick<WindowsPart, "gate">,
   adapters: AlertAdapters,
-  { outbox, has, onTrouble }: Telling,
+  { outbox, has, onTrouble }: AlertNotifier,
 ) {
   const { notifications, evaluator, readings, probes, alerts: alertStore } = adapters;
   const host = hostName();
@@ -153,7 +153,7 @@ function createWatches(
     components: [...componentNames, ...Object.keys(probes)],
     store: notifications,
     clock,
-    tell: (news) => outbox.post(componentDraft(news, host, clock.now()), componentChannels),
+    notify: (event) => outbox.post(componentDraft(event, host, clock.now()), componentChannels),
     onTrouble,
   });
   const silences = createSilences({ store: alertStore, clock, createId, onTrouble });
@@ -162,8 +162,8 @@ function createWatches(
     clock,
     notifyFrom: adapters.notifyFrom,
     isSilenced: (check) => gate.isSilent() || silences.isSilenced({ check }),
-    tell(news) {
-      const draft = checkDraft(news, host, clock.now());
+    notify(event) {
+      const draft = checkDraft(event, host, clock.now());
       outbox.post(draft, alertChannels(draft.severity, has));
     },
     onTrouble,
@@ -174,7 +174,7 @@ function createWatches(
     store: alertStore,
     isSilenced: (alert) => gate.isSilent() || silences.isSilenced({ alert }),
     clock,
-    tell({ what, condition, value, since }) {
+    notify({ what, condition, value, since }) {
       const { name, severity } = condition;
       log[what === "resolved" ? "info" : "warn"]({ alert: name, severity, what, value: value ?? null }, "alert");
       const draft = alertDraft({ ...condition, what, value, since }, host, clock.now());
@@ -191,9 +191,9 @@ export function alertsPart(context: PartContext, earlier: Earlier, adapters = op
   const { health, windows } = earlier;
   const { channels, probes, dispose } = adapters;
   const host = hostName();
-  const telling = createTelling(context, adapters);
-  const { outbox, has, onTrouble } = telling;
-  const { components, silences, checks, alerts } = createWatches(context, windows, adapters, telling);
+  const notifying = createAlertNotifier(context, adapters);
+  const { outbox, has, onTrouble } = notifying;
+  const { components, silences, checks, alerts } = createWatches(context, windows, adapters, notifying);
   const events = createEvents({
     ...{ outbox, has, host, clock },
     isReported: adapters.isReported,

@@ -25,15 +25,15 @@ interface AuditAdapters {
 function openAudit({ config, version, clock, log }: PartContext): AuditAdapters {
   const { stateDir, settings } = config;
   const { max_size: maxSize, keep_files: keepFiles = defaultAuditLimits.keepFiles } = settings.audit ?? {};
-  const complain = onceAMinute((reason) => log.error({ reason }, "audit log cannot be written"), clock.monotonicMs);
+  const complain = onceAMinute((reason) => log.error({ reason }, "cannot write the audit log"), clock.monotonicMs);
   // Checkpoints are needed for verification, whatever the log level.
   const headLog = log.child({}, { level: "info" });
-  let toldSeq = 0;
-  const tellHead = (): void => {
+  let loggedSeq = 0;
+  const logHead = (): void => {
     const { seq, hash } = files.head();
-    if (seq === toldSeq) return;
-    toldSeq = seq;
-    headLog.info({ seq, hash, folder: files.folder }, checkpointMessage);
+    if (seq === loggedSeq) return;
+    loggedSeq = seq;
+    headLog.info({ seq, hash, folder: files.directory }, checkpointMessage);
   };
   const files = openAuditLog({
     stateDir,
@@ -45,9 +45,9 @@ function openAudit({ config, version, clock, log }: PartContext): AuditAdapters 
       if (entry !== undefined) log.error({ entry }, "audit entry waits to be written");
     },
     onRepaired: (faults, entry) => log.error({ members: faults, entry }, "invalid audit entry was completed"),
-    onRotated: tellHead,
+    onRotated: logHead,
   });
-  const stopTelling = clock.every(headIntervalMs, tellHead);
+  const stopNotifying = clock.every(headIntervalMs, logHead);
   const pid = String(process.pid);
   return {
     log: files,
@@ -55,12 +55,12 @@ function openAudit({ config, version, clock, log }: PartContext): AuditAdapters 
     started(): void {
       const target = { version, pid, ...(hasRootSide(stateDir) && { [loggedMember]: "logged" }) };
       files.record(auditEvent("service.started", clock.now(), { target }));
-      tellHead();
+      logHead();
     },
     dispose(): void {
-      stopTelling();
+      stopNotifying();
       files.record(auditEvent("service.stopped", clock.now(), { target: { pid } }));
-      tellHead();
+      logHead();
       files.dispose();
     },
   };
@@ -72,7 +72,7 @@ export function auditPart(context: PartContext, _earlier: unknown, adapters = op
   const verification = createVerification({
     log: adapters.log,
     clock,
-    onFailed: (error) => log.warn({ reason: errorSummary(error) }, "audit log cannot be verified"),
+    onFailed: (error) => log.warn({ reason: errorSummary(error) }, "cannot verify the audit log"),
   });
   const { start, onBroken } = verification;
   onBroken((found) => log.error({ ...found }, "audit log is broken"));

@@ -2,11 +2,11 @@ import { openAutomaticRuns } from "#adapters/automatic-runs/index.ts";
 import { createCalendar } from "#adapters/calendar/index.ts";
 import type { PartContext } from "#app/part.ts";
 import { automaticPlan } from "#config/automatic.ts";
-import type { AutomaticUpdates, automaticNews, automaticUpdates } from "#contract/automatic-updates.ts";
+import type { AutomaticUpdates, automaticNotifications, automaticUpdates } from "#contract/automatic-updates.ts";
 import type { Handlers } from "#contract/operation.ts";
 import { windowRefusal } from "#domain/access/window-gate.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
-import { type AutomaticNews, automaticDraft, componentChannels } from "#domain/notifications/messages.ts";
+import { type AutomaticUpdateEvent, automaticDraft, componentChannels } from "#domain/notifications/messages.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { AutomaticRun, AutomaticRuns } from "#domain/ports/updates.ts";
@@ -17,14 +17,14 @@ import type { AlertsPart } from "./alerts.ts";
 import { spreadOf, type WindowsPart } from "./gates.ts";
 import type { UpdatesPart } from "./updates.ts";
 
-export type Automatic = AutomaticPlan & { readonly notify: (typeof automaticNews)[number] };
+export type Automatic = AutomaticPlan & { readonly notify: (typeof automaticNotifications)[number] };
 
 const isGood = ({ outcome }: AutomaticRun): boolean => outcome === "installed" || outcome === "nothing";
 
-/** Whether somebody is to be told: that there was nothing to do is no news. */
-function isTold({ notify }: Automatic, run: AutomaticRun, isNews: boolean): boolean {
+/** Whether people are notified: not that there was nothing to do, again. */
+function isNotified({ notify }: Automatic, run: AutomaticRun, isChange: boolean): boolean {
   if (notify === "never" || run.outcome === "nothing") return notify === "changes" && run.rebootAt !== null;
-  return isGood(run) ? notify === "changes" : isNews;
+  return isGood(run) ? notify === "changes" : isChange;
 }
 
 const off: AutomaticUpdates = {
@@ -60,7 +60,7 @@ function openAutomatic({ config, log, hostName }: PartContext): AutomaticAdapter
   if (given === undefined) return { plan: undefined, runs: { last: () => undefined, save: () => undefined }, spread };
   const runs = openAutomaticRuns({
     stateDir: config.stateDir,
-    onTrouble: (error) => log.warn({ err: error }, "record of automatic updates not kept"),
+    onTrouble: (error) => log.warn({ err: error }, "cannot store the record of automatic updates"),
   });
   return { plan: { ...given, calendar: createCalendar(given.times) }, runs, spread };
 }
@@ -87,14 +87,15 @@ export function automaticPart(context: PartContext, earlier: Earlier, adapters =
       const held = windows.gate.held({ scope, resource: undefined });
       return held && windowRefusal(held);
     },
-    onEnd(run, isNews) {
+    onEnd(run, isChange) {
       const { outcome, message, operationId, rebootAt } = run;
       log[isGood(run) ? "info" : "warn"]({ outcome, reason: message, operation_id: operationId }, "automatic updates");
       const target = { outcome, ...(rebootAt !== null && { reboot_at: new Date(rebootAt).toISOString() }) };
       const rest = { outcome: isGood(run) ? "ok" : "failed", target, operation_id: operationId } as const;
       audit.log.record(auditEvent("updates.automatic", clock.now(), rest));
-      const news: AutomaticNews = { isGood: isGood(run), what: plan.what, message };
-      if (isTold(plan, run, isNews)) alerts.post(automaticDraft(news, hostName(), clock.now()), componentChannels);
+      const event: AutomaticUpdateEvent = { isGood: isGood(run), what: plan.what, message };
+      if (isNotified(plan, run, isChange))
+        alerts.post(automaticDraft(event, hostName(), clock.now()), componentChannels);
     },
   });
   const handlers: Handlers<typeof automaticUpdates> = {

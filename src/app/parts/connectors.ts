@@ -111,7 +111,7 @@ export function connectorsPart(context: PartContext, earlier: Earlier, adapters 
       isAsked = true;
       asked.resolve();
     },
-    /** Waits a moment until the providers have answered for the first time; undefined when they have. */
+    /** Waits a short time until the providers have answered for the first time; undefined when they have. */
     firstAnswer: (): Promise<void> | undefined => (isAsked ? undefined : within(clock, firstAnswerMs, asked.promise)),
     stop(): void {
       stopAsking?.();

@@ -71,7 +71,7 @@ function runEntry(record: ApprovalRecord): Partial<AuditEntry> & { readonly targ
     path: row === undefined ? null : `${apiBase}${row.path}`,
     key_id: record.proposer.keyId,
     key_name: record.proposer.keyName,
-    // Tells it from others in what an earlier process has left.
+    // Distinguishes it from others in what an earlier process has left.
     request_id: record.id,
     target: {
       ...(isRecord(params)
@@ -87,7 +87,7 @@ function runEntry(record: ApprovalRecord): Partial<AuditEntry> & { readonly targ
 function auditOfRuns(audit: Pick<AuditLog, "begin" | "record">, clock: PartContext["clock"]): RunPorts["audit"] {
   return (record) => {
     const entry = runEntry(record);
-    const begunMs = clock.monotonicMs();
+    const startedMs = clock.monotonicMs();
     const forget = audit.begin(auditEvent(record.operation, clock.now(), { ...entry, outcome: "failed" }));
     return ({ error, isUnsuccessful, touched }: RunEnd) => {
       const { operation_id: operationId = null, ...made } = touched;
@@ -100,7 +100,7 @@ function auditOfRuns(audit: Pick<AuditLog, "begin" | "record">, clock: PartConte
           error: error?.code ?? null,
           target: { ...entry.target, ...made },
           operation_id: operationId,
-          duration_ms: Math.round(clock.monotonicMs() - begunMs),
+          duration_ms: Math.round(clock.monotonicMs() - startedMs),
         }),
         forget,
       );
@@ -124,7 +124,7 @@ interface ApprovalAdapters {
 
 function openApprovals(context: PartContext): ApprovalAdapters {
   const store = openApprovalStore(
-    storeOptions(context, "approvals cannot be kept: those that waited are lost, and were not carried out"),
+    storeOptions(context, "cannot store approvals: pending ones are lost, and were not carried out"),
   );
   return { store, policy: approvalSettings(context.config.settings), dispose: store.dispose };
 }

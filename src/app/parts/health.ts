@@ -91,7 +91,7 @@ function createRunner(
       stream.publish(run);
       onRun(run);
       if (hooks.names("post_check").length > 0)
-        void hooks.tell("post_check", { ...run.result, previous_status: run.previousStatus ?? null });
+        void hooks.notify("post_check", { ...run.result, previous_status: run.previousStatus ?? null });
     },
     onGone(check) {
       metrics.checkGone(check);
@@ -105,7 +105,7 @@ function createRunner(
   const stream = createHealthStream({
     runner,
     encode: encodeTextFrame,
-    onTrouble: (error) => log.warn({ err: error }, "checks not run for a client"),
+    onTrouble: (error) => log.warn({ err: error }, "cannot run checks for a client"),
   });
   return { runner, stream };
 }
@@ -132,9 +132,9 @@ export function healthPart(context: PartContext, earlier: Earlier, adapters = op
       metrics.fixRun(fix, success);
       const fields = { check, fix, operation_id: operationId, steps, duration_ms: Math.round(durationMs), message };
       if (success) log.info(fields, "check fixed");
-      else log.warn(fields, "check not fixed");
+      else log.warn(fields, "cannot fix a check");
       if (hooks.names("post_fix").length > 0)
-        void hooks.tell("post_fix", { operation_id: operationId, check_id: check, fix_id: fix, result });
+        void hooks.notify("post_fix", { operation_id: operationId, check_id: check, fix_id: fix, result });
     },
   });
   const components = (): ReturnType<Prober["components"]> =>

@@ -71,7 +71,7 @@ function openThisHost(
     },
     onUnreadable({ path, what, isFirst }) {
       metrics.journalFault();
-      if (isFirst) log.warn({ path, what }, "journal file not wholly readable");
+      if (isFirst) log.warn({ path, what }, "cannot read all of a journal file");
     },
   });
 }

@@ -58,7 +58,7 @@ interface Earlier {
 }
 
 interface HttpAdapters {
-  /** Whoever may open the administrator's Unix socket: `root`, or the `owner` of a user's service. */
+  /** Anyone who may open the administrator's Unix socket: `root`, or the `owner` of a user's service. */
   readonly administrator: "root" | "owner";
   /** Stores answers to requests with an idempotency key; they are only in memory without it. */
   readonly answerFiles?: AnswerFiles | undefined;

@@ -1,7 +1,7 @@
 import { openConfirmedPlugins } from "#adapters/plugins/index.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
 import type { PartContext } from "#app/part.ts";
-import { createHostPlugins, loggedHooks, pluginFoldersOf, toCheck } from "#app/plugins.ts";
+import { createHostPlugins, loggedHooks, pluginDirectoriesOf, toCheck } from "#app/plugins.ts";
 import type { Config } from "#config/load.ts";
 import { builtInCheckIds } from "#contract/check-meanings.ts";
 import type { Check } from "#domain/health/check.ts";
@@ -9,7 +9,7 @@ import type { CheckPlan } from "#domain/health/check-run.ts";
 import type { CheckRunner } from "#domain/health/runner.ts";
 import { pluginHandlers } from "#domain/plugins/handlers.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
-import type { PluginFolders } from "#domain/ports/plugins.ts";
+import type { PluginDirectories } from "#domain/ports/plugins.ts";
 import { createEmitter } from "#kernel/async.ts";
 import { places } from "#root/places.ts";
 import type { RootSide } from "#root/request.ts";
@@ -95,14 +95,14 @@ export function pluginsPart(context: PartContext, earlier: Earlier, adapters = o
       if (!isSafeMode) disabled.emit(fault);
     },
   });
-  const onTrouble = (error: unknown): void => log.error({ err: error }, "plugins not loaded");
-  const replace = (folders: PluginFolders): void => void plugins.replace(folders).catch(onTrouble);
+  const onTrouble = (error: unknown): void => log.error({ err: error }, "cannot load plugins");
+  const replace = (directories: PluginDirectories): void => void plugins.replace(directories).catch(onTrouble);
   return {
     handlers: pluginHandlers({ plugins, clock }),
     /** Reports enabled plugins that do not run. */
     onDisabled: disabled.on,
     replace,
-    reload: ({ settings }: Config): void => replace(pluginFoldersOf(settings, rootSide !== undefined)),
+    reload: ({ settings }: Config): void => replace(pluginDirectoriesOf(settings, rootSide !== undefined)),
     async start(): Promise<void> {
       await plugins.start().catch(onTrouble);
       const unknown = Object.keys(health.plan.checks).filter((id) => !ids.has(id) && !isOwn(id));
@@ -110,10 +110,10 @@ export function pluginsPart(context: PartContext, earlier: Earlier, adapters = o
       hookPoints.setLoaded();
     },
     /** Plugins must not outlive the service. */
-    stop: () => plugins.stop().catch((error: unknown) => log.error({ err: error }, "plugins not ended in order")),
-    tellLeft(): void {
+    stop: () => plugins.stop().catch((error: unknown) => log.error({ err: error }, "cannot stop plugins")),
+    logRunning(): void {
       const left = plugins.running();
-      if (left.length > 0) log.error({ plugins: left }, "plugins not ended in time");
+      if (left.length > 0) log.error({ plugins: left }, "plugins did not stop in time");
     },
   };
 }

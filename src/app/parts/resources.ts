@@ -1,6 +1,6 @@
 import { createBlockDevices } from "#adapters/block-devices/index.ts";
+import { createDirectorySizes } from "#adapters/directory-sizes/index.ts";
 import { lookApart } from "#adapters/exec/look.ts";
-import { createFolderSizes } from "#adapters/folder-sizes/index.ts";
 import { createHostFiles } from "#adapters/host-files/index.ts";
 import { createHostSampler } from "#adapters/procfs/host-sampler.ts";
 import { createMountTable } from "#adapters/procfs/mount-table.ts";
@@ -11,7 +11,7 @@ import { createLinks } from "#adapters/routes/links.ts";
 import { createListeners } from "#adapters/systemd/listeners.ts";
 import type { PartContext } from "#app/part.ts";
 import { pressureIn } from "#domain/health/checks/pressure.ts";
-import type { FolderSizes } from "#domain/ports/disk-usage.ts";
+import type { DirectorySizes } from "#domain/ports/disk-usage.ts";
 import type { HostSampler, RingStore } from "#domain/ports/host-samples.ts";
 import { diskUsageHandlers } from "#domain/system/disk-usage.ts";
 import { type DiskPorts, diskHandlers } from "#domain/system/disks.ts";
@@ -27,7 +27,7 @@ interface Earlier {
 
 interface ResourceAdapters {
   readonly disks: DiskPorts;
-  readonly sizes: FolderSizes;
+  readonly sizes: DirectorySizes;
   readonly network: NetworkPorts;
   readonly sampler: HostSampler;
   readonly samples: RingStore;
@@ -38,7 +38,7 @@ const upstreamFile = "/run/systemd/resolve/resolv.conf";
 function openResources({ config, clock, log }: PartContext, { traces: { traced }, host }: Earlier): ResourceAdapters {
   return {
     disks: { devices: createBlockDevices(traced), mounts: createMountTable({ clock }), arrays: createRaidArrays() },
-    sizes: createFolderSizes({ look: lookApart, clock }),
+    sizes: createDirectorySizes({ look: lookApart, clock }),
     network: {
       links: createLinks(traced),
       listeners: createListeners(traced),
@@ -62,7 +62,7 @@ export function resourcesPart(context: PartContext, earlier: Earlier, adapters =
   return {
     handlers: {
       ...diskHandlers(disks),
-      ...diskUsageHandlers({ clock, folders: sizes }),
+      ...diskUsageHandlers({ clock, directories: sizes }),
       ...networkHandlers(network),
       ...systemMetricHandlers({ clock, sampler }),
     },

@@ -33,10 +33,10 @@ const logs = () =>
   });
 const messages = () => lines.map(({ msg }) => msg);
 
-/** Puts a pair of 397 days into the state folder, as if it had been made at that time. */
+/** Puts a pair of 397 days into the state directory, as if it had been made at that time. */
 const makeGiven = async (madeAt: number) => {
-  const folder = mkdtempSync(join(stateDir, "pair-"));
-  return selfSignedPair({ stateDir: folder, now: madeAt, names: { hostname: "given", addresses: [] } });
+  const directory = mkdtempSync(join(stateDir, "pair-"));
+  return selfSignedPair({ stateDir: directory, now: madeAt, names: { hostname: "given", addresses: [] } });
 };
 const given: { cert: string; key: string } = { cert: "", key: "" };
 const install = (pair: { cert: string; key: string }) => {
@@ -111,7 +111,7 @@ it("a TLS pair in use is kept while its files are unusable", async () => {
   const { host, replaced, pass } = await open(given);
   write("given.pem", (await makeGiven(clock.now())).cert);
   await pass(3_600_000);
-  expect(lines).toMatchObject([{ level: "error", msg: "TLS not reloaded, the former certificate stays" }]);
+  expect(lines).toMatchObject([{ level: "error", msg: "cannot reload TLS: the previous certificate stays in use" }]);
   expect([host.current(), replaced]).toEqual([before, []]);
 });
 

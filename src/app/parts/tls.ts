@@ -135,7 +135,7 @@ export async function tlsPart({
       }
       source = from;
     } catch (error) {
-      log.error({ err: error }, "TLS not reloaded, the former certificate stays");
+      log.error({ err: error }, "cannot reload TLS: the previous certificate stays in use");
     }
   };
 
@@ -154,7 +154,7 @@ export async function tlsPart({
   // One after the other, so that what is read later is used later.
   let last = Promise.resolve();
   const inTurn = (work: () => Promise<void>): Promise<void> => {
-    last = last.then(work).catch((error: unknown) => log.error({ err: error }, "TLS not looked at"));
+    last = last.then(work).catch((error: unknown) => log.error({ err: error }, "cannot check the TLS files"));
     return last;
   };
 

@@ -26,7 +26,7 @@ import { managerThroughRoot, snapshotsThroughRoot, throughRoot } from "#root/thr
 import type { HostPart, TracesPart } from "./host.ts";
 import type { HookPoints } from "./plugins.ts";
 
-function waitedFor<T>(answer: T | Accepted): T {
+function requireEnded<T>(answer: T | Accepted): T {
   if (answer instanceof Accepted) throw new Error("cannot wait for an operation that was only accepted");
   return answer;
 }
@@ -93,7 +93,7 @@ function createBeginning({ clock }: PartContext, { operations: { operations }, h
       const planned = context.planned();
       const ask = async (): Promise<void> => {
         planned?.requireUnchanged();
-        // What was planned by this very call a moment ago is possible.
+        // What was planned by this very call a short time ago is possible.
         if (planned === undefined) await check?.();
         await consent(kind, input, caller?.keyId ?? null);
       };
@@ -108,7 +108,7 @@ function createBeginning({ clock }: PartContext, { operations: { operations }, h
   ): Promise<UpdateApply> => {
     const kind = "updates.apply";
     const options = { ...by, clock, caller: undefined, prefersAsync: false };
-    return waitedFor(
+    return requireEnded(
       await beginOperation<UpdateApply>(operations, { kind, ...work }, options, () => consent(kind, work.input, null)),
     );
   };
@@ -167,7 +167,7 @@ export function updatesPart(context: PartContext, earlier: Earlier, adapters = o
             idempotencyKey: automaticKey(windowOpenedAt),
           },
         ),
-      hasBegun: (windowOpenedAt: number): boolean =>
+      hasStarted: (windowOpenedAt: number): boolean =>
         operations
           .list()
           .some(({ spec }) => spec.keyId === null && spec.idempotencyKey === automaticKey(windowOpenedAt)),

@@ -36,9 +36,8 @@ async function openForwarder(tracing: Config["settings"]["tracing"], ports: Port
     url: protocol === "http" ? tracesUrl(endpoint) : endpoint,
     protocol,
     onSpans,
-    onLost: (error) =>
-      log.warn({ collector, reason: errorSummary(error) }, "received traces not taken by the collector"),
-    onBack: () => log.info({ collector }, "received traces taken by the collector again"),
+    onLost: (error) => log.warn({ collector, reason: errorSummary(error) }, "cannot export received traces"),
+    onBack: () => log.info({ collector }, "received traces are exported again"),
   });
 }
 
@@ -55,7 +54,7 @@ export function createTraceParts({ settings, stateDir }: Pick<Config, "settings"
   const { tracing = {} } = settings;
   const { endpoint, receiver = "auto" } = tracing;
   const onTrouble = onceAMinute(
-    (message, aside) => log.warn({ reason: message, set_aside: aside ?? null }, "traces cannot be kept as they should"),
+    (message, aside) => log.warn({ reason: message, moved_aside: aside ?? null }, "cannot store traces"),
     () => performance.now(),
   );
   const traces = createHostTraces({
@@ -100,14 +99,14 @@ export function createTraceParts({ settings, stateDir }: Pick<Config, "settings"
           ports: receiverPorts(tracing),
         });
         closers.push(...(forwarder === undefined ? [] : [() => forwarder.close()]), receivers.close);
-        // A counter that starts at 0 has a rate from the beginning.
+        // A counter that starts at 0 has a rate from the start.
         onSpans("kept", 0);
         onSpans("rejected", 0);
         log.info(receivers.ports, "receiving traces");
       } catch (error) {
         await forwarder?.close();
         if (receiver === "on" || !(error instanceof PortTaken)) throw error;
-        log.debug({ reason: error.message }, "not receiving traces");
+        log.debug({ reason: error.message }, "cannot receive traces");
       }
     },
     close: async (): Promise<void> => {

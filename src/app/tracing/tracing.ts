@@ -36,8 +36,8 @@ export async function createHostTracing(
     sample,
     version,
     onSpans,
-    onLost: (error) => log.warn({ collector, reason: errorSummary(error) }, "traces not taken by the collector"),
-    onBack: () => log.info({ collector }, "traces taken by the collector again"),
+    onLost: (error) => log.warn({ collector, reason: errorSummary(error) }, "cannot export traces"),
+    onBack: () => log.info({ collector }, "traces are exported again"),
   });
 }
 

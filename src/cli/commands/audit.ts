@@ -78,7 +78,7 @@ function givenHead(text: string, before: readonly GivenHead[] = []): readonly Gi
 }
 
 function printReport(io: Io, report: AuditReport): void {
-  const { folder, broken, files, entries, malformed, first, last, headsFound, notes } = report;
+  const { directory, broken, files, entries, malformed, first, last, headsFound, notes } = report;
   const { notCompared, rootRequests, mismatches } = report;
   for (const note of notes) io.out(`note: ${oneLine(note)}\n`);
   if (broken !== undefined) {
@@ -99,10 +99,10 @@ function printReport(io: Io, report: AuditReport): void {
     return;
   }
   if (first === undefined || last === undefined) {
-    io.out(`whole: ${folder} has no entries\n`);
+    io.out(`intact: ${directory} has no entries\n`);
     return;
   }
-  io.out(`whole: entries ${first.seq} to ${last.seq} in ${counted(files, "file")}`);
+  io.out(`intact: entries ${first.seq} to ${last.seq} in ${counted(files, "file")}`);
   io.out(headsFound === 0 ? "\n" : `, and ${headsFound} written down elsewhere are among them\n`);
   if (malformed > 0) io.out(`${malformed} of them are malformed: they stand as they were written\n`);
   if (rootRequests > 0)
@@ -131,7 +131,7 @@ export function addAuditCommands(program: Command, ports: CommandPorts): void {
     .option("--unit <name>", "unit whose lines in the journal say what entries there were", "steward.service")
     .option("--no-journal", "do not ask the journal")
     .notes(`Reads the files themselves, so it has to run as root or as the user of the service.
-Exit code: 0 whole, 1 broken, 2 the log, or what the journal knows of it, could not be read.`);
+Exit code: 0 intact, 1 broken, 2 the log, or what the journal knows of it, could not be read.`);
   valueCommand(ports, verify, {
     json: "print the report as JSON",
     async make({ head = [], unit, journal }: VerifyOptions) {

@@ -73,7 +73,7 @@ async function answer(
   } catch (error) {
     io.out(text === "" || text.endsWith("\n") ? "" : "\n");
     if (!signal.aborted) throw error;
-    io.err("steward: ended by Ctrl-C, the answer is not whole\n");
+    io.err("steward: ended by Ctrl-C, the answer is incomplete\n");
     throw new Interrupted();
   }
 }

@@ -68,12 +68,12 @@ export function perfdataOf({ details }: Pick<Result, "details">): string {
   const entries: readonly (readonly [string, unknown])[] = Object.entries(details);
   const own = entries.find(([name]) => name === "perfdata")?.[1];
   const items: readonly (string | undefined)[] = Array.isArray(own) ? own.map(passedOn) : entries.map(figureOf);
-  let room = maxPerfdataChars;
+  let space = maxPerfdataChars;
   return items
     .filter((item) => item !== undefined)
     .filter((item) => {
-      room -= item.length + 1;
-      return room >= 0;
+      space -= item.length + 1;
+      return space >= 0;
     })
     .join(" ");
 }
@@ -131,7 +131,7 @@ async function printRunbook(io: Io, service: Client, check: string): Promise<voi
       io.out(`runbook: ${oneLine(id)} (steward runbooks show ${oneLine(id)})\n`);
   } catch (error) {
     if (error instanceof ApiError && error.code === "NOT_FOUND") return;
-    io.err(`steward: cannot tell the runbook: ${oneLine(errorMessage(error))}\n`);
+    io.err(`steward: cannot name the runbook: ${oneLine(errorMessage(error))}\n`);
   }
 }
 
@@ -163,7 +163,7 @@ export function addCheckCommand(program: Command, { io, connect, finish }: Comma
     .option("--nagios", "answer as a plugin of Nagios, Icinga and similar systems does")
     .json()
     .option("--timeout <seconds>", "how long to wait for the answer", seconds, defaultTimeoutSeconds)
-    .notes(`Exit code: 0 all well or skipped, 1 something warns or fails, 2 the service could not be asked.
+    .notes(`Exit code: 0 all healthy or skipped, 1 something warns or fails, 2 the service could not be asked.
 With --nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (skipped, or anything that went wrong), and one line
 
   DISK_SPACE OK - / is 17 % full | percent_used=17.2%`)

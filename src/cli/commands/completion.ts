@@ -42,7 +42,7 @@ const sourceOf = (node: CommandNode): string | undefined =>
   node.arguments.map(({ source }) => source).find((source) => source !== undefined);
 
 const wantsFiles = (node: CommandNode): boolean =>
-  node.arguments.some(({ term }) => /^[<[](file|dir|folder)/.test(term));
+  node.arguments.some(({ term }) => /^[<[](file|dir|directory)/.test(term));
 
 const optionsWithValue = (root: CommandNode): readonly string[] => [
   ...new Set(valueOptions(root).flatMap(([names]) => names)),
@@ -88,7 +88,7 @@ function bash(root: CommandNode): string {
     if (source !== undefined) return `names=${source}`;
     if (value === "choice") return `COMPREPLY=($(compgen -W ${words(choices)} -- "$current")); return`;
     if (value === "file") return 'compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return';
-    if (value === "folder") return 'compopt -o filenames; COMPREPLY=($(compgen -d -- "$current")); return';
+    if (value === "directory") return 'compopt -o filenames; COMPREPLY=($(compgen -d -- "$current")); return';
     return "return";
   });
   const lists = nodes.map((node) => {
@@ -162,7 +162,7 @@ function zsh(root: CommandNode): string {
     if (source !== undefined) return `names=${source}`;
     if (value === "choice") return `compadd -- ${choices.map(word).join(" ")}; return`;
     if (value === "file") return "_files; return";
-    return value === "folder" ? "_files -/; return" : "return 1";
+    return value === "directory" ? "_files -/; return" : "return 1";
   });
   const lists = nodes.map((node) => {
     const commands = [
@@ -235,7 +235,7 @@ function fish(root: CommandNode): string {
         none: "",
         text: " -x",
         file: " -r -F",
-        folder: " -x -a '(__fish_complete_directories)'",
+        directory: " -x -a '(__fish_complete_directories)'",
         choice: ` -x -a ${fishWord(choices.join(" "))}`,
       }[value];
       const named = source === undefined ? takes : ` -x -a ${fishWord(`(__steward_names ${source})`)}`;

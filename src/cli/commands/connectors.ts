@@ -24,7 +24,7 @@ const listConnectors = listCommand("listConnectors", "list", {
     provider: "provider",
     model: "model",
     status: ({ status }) => ({ text: status, style: styles[status] }),
-    "looked at": ({ last_checked_at: at }) => (at === null ? "never" : formatAge(at, now)),
+    inspected: ({ last_checked_at: at }) => (at === null ? "never" : formatAge(at, now)),
     why: "last_error",
   }),
   empty: "no connectors: the settings name none, and none was found",

@@ -28,17 +28,19 @@ function printUsage(io: Io, usage: Usage, { given }: Asked<"getDiskUsage">): voi
     "": ({ bytes }) => bar(share(bytes), barColumns),
     path: ({ path, type }) => (type === "folder" && path !== "/" ? `${path}/` : path),
   });
-  io.out(`${counted(usage.entries, "file and folder", "files and folders")}\n`);
+  io.out(`${counted(usage.entries, "file and directory", "files and directories")}\n`);
   const warn = (text: string): void => io.err(`steward: ${oneLine(text)}\n`);
   if (usage.truncated !== null)
     warn(
       usage.truncated === "time"
-        ? "there was no time to read all of it: ask for one of its folders"
-        : "there is too much to read all of it: ask for one of its folders",
+        ? "there was no time to read all of it: ask for one of its directories"
+        : "there is too much to read all of it: ask for one of its directories",
     );
   const { unreadable, other_file_systems: others } = usage;
   if (unreadable.total > 0)
-    warn(`not read: ${counted(unreadable.total, "folder")} (${listNames(unreadable.paths.slice(0, 3))})`);
+    warn(
+      `not read: ${counted(unreadable.total, "directory", "directories")} (${listNames(unreadable.paths.slice(0, 3))})`,
+    );
   printNotShown(io.err, usage.not_shown);
   if (others.total > 0) warn(`other file systems, not counted: ${listNames(others.paths)}`);
 }
@@ -46,7 +48,7 @@ function printUsage(io: Io, usage: Usage, { given }: Asked<"getDiskUsage">): voi
 export const addDiskUsageCommand = showCommand("getDiskUsage", "du", {
   about: "disk usage below a directory, the largest first, as far as the service may read it",
   words: {
-    path: { as: "<path>", about: "absolute path of a folder" },
+    path: { as: "<path>", about: "absolute path of a directory" },
     depth: { as: "-d, --depth <levels>", about: "levels below it", default: diskUsageDepth.default },
     sort: {
       as: "-s, --sort <what>",

@@ -47,8 +47,8 @@ function printResults(io: Io, results: readonly HealthCheckResult[], isExplained
   const screen = screenOf(io);
   const columns = screen.columns() ?? Number.POSITIVE_INFINITY;
   const ids = results.map(({ check_id: id }) => id.length);
-  const room = columns - signColumns - statusColumns - gap - fewestMessageColumns;
-  const idColumns = Math.max(4, Math.min(Math.max(...ids), room));
+  const space = columns - signColumns - statusColumns - gap - fewestMessageColumns;
+  const idColumns = Math.max(4, Math.min(Math.max(...ids), space));
   for (const category of new Set(results.map((result) => result.category))) {
     io.out(`${paint(screen, "bold", oneLine(category))}\n`);
     for (const result of results.filter((each) => each.category === category)) {
@@ -172,7 +172,7 @@ async function findProblems(ports: CommandPorts, options: DoctorOptions, command
   return { results: chosen, connection: undefined, startFaults };
 }
 
-/** Runs a fix. @throws Interrupted at Ctrl-C: the fix goes on. */
+/** Runs a fix. @throws Interrupted at Ctrl-C: the fix continues. */
 async function fixNow({ io, person }: CommandPorts, { client, planToken }: Connection, id: string, isRisky: boolean) {
   const signal = person.interrupted();
   // Its plan says what risk it has, so that one that has become risky is refused.
@@ -181,7 +181,7 @@ async function fixNow({ io, person }: CommandPorts, { client, planToken }: Conne
     return await withProgress(io, `fixing ${id}`, () => client.fixCheck(call));
   } catch (error) {
     if (!signal.aborted) throw error;
-    io.err(`steward: the fix goes on; to see the result: ${commandFor(client, `doctor --check ${oneLine(id)}`)}\n`);
+    io.err(`steward: the fix continues; to see the result: ${commandFor(client, `doctor --check ${oneLine(id)}`)}\n`);
     throw new Interrupted();
   }
 }
@@ -277,7 +277,7 @@ export function addDoctorCommand(program: Command, ports: CommandPorts): void {
     .notes(`Where no service runs on this host, or its key cannot be read, the checks run in this process, as the user who calls; then
 nothing is fixed, and those of plugins are left out.
 
-Exit code: 0 all well, 1 something warns or fails, 2 the checks could not be run.`)
+Exit code: 0 all healthy, 1 something warns or fails, 2 the checks could not be run.`)
     .action(async (options: DoctorOptions, command: Command) => {
       if (options.dryRun && !options.fix) command.error("error: --dry-run needs --fix");
       if (options.fix && options.json && !options.yes && !options.dryRun)

@@ -58,7 +58,7 @@ const listKeys = listCommand("listKeys", "list", {
     state: (key) => ({ text: state(key, now), style: styles[state(key, now)] }),
     expires: (key) => (key.expires_at === null ? "never" : formatTime(key.expires_at)),
     "last used": (key) => (key.last_used_at === null ? "never" : formatTime(key.last_used_at)),
-    // As much as tells them apart; the whole is in the JSON.
+    // As much as distinguishes them; the JSON has all of it.
     certificate: (key) => key.client_cert_sha256?.slice(0, 12) ?? "none",
     scopes: ({ scopes }) => summary(scopes),
   }),

@@ -20,7 +20,7 @@ import { bar } from "../output/progress.ts";
 import type { Cell } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
 import { formatTime } from "../output/text.ts";
-import { compareOption, momentOption, printTemplates, resolveMoment } from "./logs-templates.ts";
+import { compareOption, newSinceOption, printTemplates, resolveTimestamp } from "./logs-templates.ts";
 
 /** What is asked of the journal instead of its entries. */
 export interface ExploreOptions {
@@ -74,7 +74,7 @@ function severitiesText(priorities: LogHistogram["buckets"][number]["priorities"
   return { text, ...(levels.length > 0 && { style: logStyle({ priority: worst }) }) };
 }
 
-/** A line for each bucket: its beginning, how many entries, how many of them are warnings or worse. */
+/** A line for each bucket: its start, how many entries, how many of them are warnings or worse. */
 function printHistogram(io: Io, { buckets, total, not_shown: missing, unread }: LogHistogram): void {
   const most = Math.max(1, ...buckets.map((bucket) => bucket.total));
   printTable(io, buckets, {
@@ -118,9 +118,9 @@ export function addExploreOptions(logs: Command, now: () => number): void {
     .option("--facets [names]", `most frequent values of ${logFacets.join(", ")}, or some of them`, facetNames)
     .option("--templates", "templates of repeated messages, and how often each occurs")
     .option(
-      "--new-since <moment>",
+      "--new-since <time>",
       "templates that are new since the last boot, the last update, a snapshot, or a time: boot, update, snapshot:ID, yesterday",
-      momentOption(now),
+      newSinceOption(now),
     )
     .option(
       "--compare <what>",
@@ -133,12 +133,12 @@ export function addExploreOptions(logs: Command, now: () => number): void {
 const questions = ["histogram", "facets", "templates", "newSince", "compare", "around"] as const;
 const nameOf = (question: (typeof questions)[number]): string => (question === "newSince" ? "new-since" : question);
 
-/** Prints templates: all, or those that are new since a moment. */
+/** Prints templates: all, or those that are new since a time. */
 async function exploreTemplates(
   io: Io,
   connection: Connection,
   {
-    newSince: moment,
+    newSince: timestamp,
     compare,
     filters,
     count,
@@ -149,8 +149,8 @@ async function exploreTemplates(
     readonly json: boolean | undefined;
   },
 ): Promise<void> {
-  const since = moment === undefined ? undefined : await resolveMoment(moment, connection);
-  if (moment !== undefined && since === undefined)
+  const since = timestamp === undefined ? undefined : await resolveTimestamp(timestamp, connection);
+  if (timestamp !== undefined && since === undefined)
     throw new Error("the service remembers no update (give a time instead of update)");
   const compared = since === undefined ? defined({ compare }) : { compare: since, status: "new" as const };
   const query = { ...filters, ...compared, ...defined({ limit: count }) };

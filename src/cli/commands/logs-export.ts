@@ -33,7 +33,7 @@ interface ExportRequest extends ExploreFilters {
 const formats: Readonly<Record<string, ExportRequest["format"]>> = { export: "journal", json: "json" };
 export const exportFormatOf = (output: string): ExportRequest["format"] | undefined => formats[output];
 
-/** How often an export that was cut is gone on with where nothing more comes, and how long is waited before. */
+/** How often an export that was cut is continued where nothing more comes, and how long is waited before. */
 const [mostAttempts, attemptMs] = [5, 1_000];
 
 interface Exported {
@@ -45,7 +45,7 @@ interface Exported {
   readonly cursor: string | undefined;
 }
 
-/** An export that was cut, and cannot be gone on with. */
+/** An export that was cut, and cannot be continued. */
 class ExportCut extends Error {
   override readonly name = "ExportCut";
 }
@@ -64,7 +64,7 @@ function unreadIn(headers: Headers): UnreadFiles | undefined {
 }
 
 /**
- * Writes whole entries, and nothing else, as they come. A connection that is cut is made again, and the export goes on after the
+ * Writes whole entries, and nothing else, as they come. A connection that is cut is made again, and the export continues after the
  * last entry.
  */
 async function writeEntries(
@@ -108,8 +108,8 @@ async function writeEntries(
       if (missing !== undefined) return { missing, count, bytes, cursor };
       attempts += 1;
       if (!isPassing(error) || attempts > mostAttempts) {
-        const rest = cursor === undefined ? "" : ` (--after-cursor '${oneLine(cursor)}' goes on)`;
-        const why = `cannot go on with the export after ${counted(count, "entry", "entries")}: ${errorMessage(error)}${rest}`;
+        const rest = cursor === undefined ? "" : ` (--after-cursor '${oneLine(cursor)}' continues)`;
+        const why = `cannot continue with the export after ${counted(count, "entry", "entries")}: ${errorMessage(error)}${rest}`;
         throw count === 0 ? error : new ExportCut(why, { cause: error });
       }
       onCut(error);
@@ -118,7 +118,7 @@ async function writeEntries(
   }
 }
 
-const tellCut =
+const reportCut =
   ({ err }: Io) =>
   (error: unknown): void =>
     err(`steward: the export was cut: ${oneLine(explainError(error))}; going on\n`);
@@ -130,7 +130,7 @@ export async function printExport(
   asked: ExportRequest,
 ): Promise<void> {
   const write = (entries: Buffer): void => io.raw(Buffer.from(entries));
-  const { count, missing, unread } = await writeEntries(connection, asked, { write, onCut: tellCut(io) });
+  const { count, missing, unread } = await writeEntries(connection, asked, { write, onCut: reportCut(io) });
   if (count === 0) printNoEntries(io.err, missing);
   printUnread(io.err, unread);
 }
@@ -144,7 +144,7 @@ export async function exportToFile(io: Io, connection: Connection, path: string,
     };
     const { count, bytes, cursor, missing, unread } = await writeEntries(connection, asked, {
       write,
-      onCut: tellCut(io),
+      onCut: reportCut(io),
     });
     fsyncSync(file);
     io.err(`-- ${counted(count, "entry", "entries")}, ${bytes} bytes in ${oneLine(path)} --\n`);

@@ -14,8 +14,8 @@ import { formatTime } from "../output/text.ts";
 const updates = ["updates.apply", "packages.change", "updates.rollback"];
 const mostOperations = 200;
 
-/** Reads the moment of `--new-since`: a word that the service has to be asked for, or a time. */
-export function momentOption(now: () => number): (text: string) => string {
+/** Reads the time of `--new-since`: a word that the service must be asked for, or a time. */
+export function newSinceOption(now: () => number): (text: string) => string {
   const time = timeOption(now);
   return (text) => {
     if (text === "boot" || text === "update" || text.startsWith("snapshot:")) return text;
@@ -43,12 +43,12 @@ export function compareOption(now: () => number): (text: string) => string {
 }
 
 /**
- * The moment as the service takes it.
+ * The time as the service takes it.
  * @returns undefined where there has been no update.
  * @throws as the call of the service.
  */
-export async function resolveMoment(moment: string, { client }: Connection): Promise<string | undefined> {
-  if (moment !== "update") return moment;
+export async function resolveTimestamp(timestamp: string, { client }: Connection): Promise<string | undefined> {
+  if (timestamp !== "update") return timestamp;
   const { operations } = await client.listOperations({ query: { limit: mostOperations } });
   const found = operations.find(({ kind, started_at: startedAt }) => updates.includes(kind) && startedAt !== null);
   return found?.started_at ?? undefined;

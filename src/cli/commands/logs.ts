@@ -46,7 +46,7 @@ interface LogOptions extends ExploreOptions, ExportOptions {
 }
 
 const usualLines = 10;
-const beginning = new Date(0).toISOString();
+const epoch = new Date(0).toISOString();
 
 function priority(text: string): number {
   const number = priorityNumbers[text.toLowerCase()];
@@ -77,7 +77,7 @@ function queryOf(options: LogOptions, boot: string | undefined) {
   // The newest lines are asked for, whenever they were written.
   const isNewest = (options.lines !== undefined || follow === true) && boot === undefined && afterCursor === undefined;
   return {
-    ...(isNewest && { since: beginning }),
+    ...(isNewest && { since: epoch }),
     ...filtersOf(filters, boot),
     ...defined({ cursor: afterCursor }),
     order: reverse ? ("desc" as const) : ("asc" as const),
@@ -99,7 +99,7 @@ async function newestCursor(
   { namespace }: Pick<LogOptions, "namespace">,
 ): Promise<string | undefined> {
   const { logs } = await client.listLogs({
-    query: { since: beginning, order: "desc", limit: 1, ...defined({ namespace }) },
+    query: { since: epoch, order: "desc", limit: 1, ...defined({ namespace }) },
   });
   return logs[0]?.cursor;
 }
@@ -110,7 +110,7 @@ async function follow(
   options: LogOptions & { readonly query: Asked; readonly printer: Printer },
 ): Promise<never> {
   const { unit: units = [], grep, template, identifier, namespace, afterCursor, query, printer } = options;
-  // The stream has neither the fields of an entry nor several units: then it only tells that there is something to ask for.
+  // The stream has neither the fields of an entry nor several units: then it only says that there is something to ask for.
   const isBell = printer.fields !== undefined || units.length > 1;
   const heard = units.length > 1 ? { namespace: namespace ?? "*" } : defined({ unit: units[0], namespace });
   // Asked first, so that an entry written while the first ones are fetched, or while the connection is lost, is not missed.
@@ -196,7 +196,7 @@ async function printRung(options: {
       failures = 0;
     } catch (error) {
       if (signal.aborted || !isPassing(error)) throw error;
-      // A lost connection is told by the stream, and a service that ends refuses its last requests.
+      // The stream reports a lost connection, and a service that ends refuses its last requests.
       if (failures > 0 && !isOutOfReach(error)) io.err(`steward: ${explainError(error)}; asking again\n`);
       state.isRung = true;
       failures += 1;
@@ -239,7 +239,7 @@ function printRest(
   // With a cursor the total includes the entries before it.
   if (query.cursor !== undefined) {
     if (shown === query.limit)
-      io.err(`-- ${counted(shown, "entry", "entries")}, and there may be more; --after-cursor goes on --\n`);
+      io.err(`-- ${counted(shown, "entry", "entries")}, and there may be more; --after-cursor continues --\n`);
   } else if (shown < total)
     io.err(`-- ${countedOf(shown, total, "entry", "entries")}; -n and --since choose others --\n`);
 }
@@ -359,7 +359,7 @@ async function exportAll(
   const chosen = command.getOptionValueSource("output") === "default" && path !== undefined ? "export" : output;
   const format = exportFormatOf(chosen);
   const { units, ...filters } = filtersOf(options, boot);
-  const since = filters.since ?? (boot === undefined && cursor === undefined ? beginning : undefined);
+  const since = filters.since ?? (boot === undefined && cursor === undefined ? epoch : undefined);
   const isOther = [options.follow, options.reverse, options.json, options.entry, options.outputFields, options.around];
   const isPlain = [...isOther, options.histogram, options.facets].every((each) => each === undefined || each === false);
   const asked = { ...filters, ...defined({ units, since, cursor }), all };
@@ -413,7 +413,7 @@ const notes = `Times: now, today, yesterday, -1h, "2 hours ago", "2026-01-31 14:
 
 In a pipe the output is that of journalctl, byte for byte, but for the order of members in JSON, which has none there.
 
-An export writes whole entries only. It goes on where the connection is cut, and later with --after-cursor.
+An export writes whole entries only. It continues where the connection is cut, and later with --after-cursor.
 
 A follow ends with Ctrl-C and exit code 130. A lost connection is made again, and nothing is missing in between.
 Where more was found than is shown, one line on standard error says so, also in a pipe.`;
@@ -437,7 +437,7 @@ export function addLogsCommand(program: Command, ports: CommandPorts): void {
       "the newest so many, however old, 10 without a number, or all; 1000 of the last hour when left out",
       lineCount,
     )
-    .option("-f, --follow", "begin with the newest 10 (-n 0: none), and go on as they are written, until Ctrl-C")
+    .option("-f, --follow", "begin with the newest 10 (-n 0: none), and continue as they are written, until Ctrl-C")
     .choice("-o, --output <format>", "how to print them", journalOutputs, "short")
     // --all is the word for the hosts of all contexts.
     .option("-a, --show-all", "very long and not printable values, too, in a pipe")

@@ -59,7 +59,7 @@ async function relay(
     const isRequest = id !== undefined && method !== undefined;
     const ended = new AbortController();
     if (isRequest) atWork.set(id, ended);
-    // Whoever cancels a request waits for no answer; everybody else has one.
+    // Anyone who cancels a request waits for no answer; everybody else has one.
     let isAwaited = isRequest;
     const fail = (why: string): void => {
       if (isAwaited && !ended.signal.aborted) write(errorAnswer(id, internalError, why));
@@ -83,7 +83,7 @@ async function relay(
     if (line.trim() === "") continue;
     const message = parsed(line);
     if (message === undefined) {
-      write(errorAnswer(null, parseError, "a line has to be one JSON object"));
+      write(errorAnswer(null, parseError, "a line must be one JSON object"));
       continue;
     }
     const cancelled = cancelledBy(message);
@@ -104,7 +104,7 @@ const toml = (args: readonly string[]): string =>
   `[mcp_servers.steward]\ncommand = "steward"\nargs = ${JSON.stringify(args)}\n`;
 const servers = (args: readonly string[]): string => json({ mcpServers: { steward: { command: "steward", args } } });
 
-/** What a client has to be told, and where. */
+/** What a client must be configured with, and where. */
 const clients: Readonly<Record<string, readonly [place: string, settings: (args: readonly string[]) => string]>> = {
   "claude-code": ["a terminal", (args) => `claude mcp add steward -- steward ${args.map(quoted).join(" ")}\n`],
   "claude-desktop": ["claude_desktop_config.json (Settings, Developer, Edit Config)", servers],

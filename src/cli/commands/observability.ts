@@ -9,19 +9,19 @@ import { oneLine, printJson } from "../output/output.ts";
 type Edit = readonly [from: string, to: string];
 
 const shipped = fileURLToPath(new URL("../../../deploy/observability", import.meta.url));
-const shippedFolder = "/etc/steward-observability";
+const shippedDirectory = "/etc/steward-observability";
 const caFile = "prometheus/steward-ca.pem";
 const alertmanagerFile = "alertmanager/alertmanager.yml";
 
 // Quotes of JSON are also quotes of YAML, Alloy and systemd.
 const yamlString = (text: string): string => JSON.stringify(text);
 
-function scrapeEdits({ name, url, certificate, serverName }: StackHost, folder: string): readonly Edit[] {
+function scrapeEdits({ name, url, certificate, serverName }: StackHost, directory: string): readonly Edit[] {
   const { protocol, host, hostname, port } = new URL(url);
   const isTls = protocol === "https:";
   const address = port === "" ? `${hostname}:${isTls ? 443 : 80}` : host;
   const tls = [
-    ...(certificate === undefined ? [] : [`      ca_file: ${folder}/${caFile}`]),
+    ...(certificate === undefined ? [] : [`      ca_file: ${directory}/${caFile}`]),
     ...(serverName === undefined ? [] : [`      server_name: ${yamlString(serverName)}`]),
   ];
   const scheme = ["    scheme: https", ...(tls.length === 0 ? [] : ["    tls_config:", ...tls])].join("\n");
@@ -43,7 +43,7 @@ function mailEdits({ mail }: StackHost): readonly Edit[] {
     ...(mail.isTlsRequired
       ? [
           [
-            "  # A mail server on this machine usually has no certificate. Elsewhere this has to be true.\n  smtp_require_tls: false",
+            "  # A mail server on this machine usually has no certificate. Elsewhere this must be true.\n  smtp_require_tls: false",
             "  smtp_require_tls: true",
           ] as const,
         ]
@@ -57,10 +57,10 @@ function mailEdits({ mail }: StackHost): readonly Edit[] {
   ];
 }
 
-function editsFor(host: StackHost, folder: string): Readonly<Record<string, readonly Edit[]>> {
+function editsFor(host: StackHost, directory: string): Readonly<Record<string, readonly Edit[]>> {
   const name = yamlString(host.name);
   return {
-    "prometheus/prometheus.yml": scrapeEdits(host, folder),
+    "prometheus/prometheus.yml": scrapeEdits(host, directory),
     [alertmanagerFile]: mailEdits(host),
     "promtail/steward.yml": [['host: "localhost"', `host: ${name}`]],
     "alloy/steward.alloy": [['host = "localhost"', `host = ${name}`]],
@@ -84,15 +84,15 @@ function write(path: string, text: string): void {
   chmodSync(path, 0o644);
 }
 
-function stackFiles(folder: string, host: StackHost): ReadonlyMap<string, string> {
-  const edits = editsFor(host, folder);
+function stackFiles(directory: string, host: StackHost): ReadonlyMap<string, string> {
+  const edits = editsFor(host, directory);
   const names = readdirSync(shipped, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name).slice(shipped.length + sep.length))
     .sort();
   const files = new Map(
     names.map((name) => {
-      const text = readFileSync(join(shipped, name), "utf8").replaceAll(shippedFolder, () => folder);
+      const text = readFileSync(join(shipped, name), "utf8").replaceAll(shippedDirectory, () => directory);
       return [name, edited(name, text, edits[name] ?? [])] as const;
     }),
   );
@@ -104,11 +104,11 @@ function stackFiles(folder: string, host: StackHost): ReadonlyMap<string, string
  * Writes the files of the observability stack for this host.
  * @throws Error when they cannot be written, or one of them is there already; nothing is written then.
  */
-function makeStack(folder: string, host: StackHost): { path: string; files: readonly string[] } {
+function makeStack(directory: string, host: StackHost): { path: string; files: readonly string[] } {
   // It is written into unit files and settings of several languages; what would need quotes in one of them is refused.
-  if (!/^\/[\w./@+-]+$/.test(folder)) {
+  if (!/^\/[\w./@+-]+$/.test(directory)) {
     throw new Error(
-      `cannot use the folder ${JSON.stringify(folder)}: letters, digits and . _ @ + - are what its path may have`,
+      `cannot use the directory ${JSON.stringify(directory)}: letters, digits and . _ @ + - are what its path may have`,
     );
   }
   if (!/^[\w.-]+$/.test(host.name)) {
@@ -116,31 +116,31 @@ function makeStack(folder: string, host: StackHost): { path: string; files: read
       `cannot use the name ${JSON.stringify(host.name)}: letters, digits and . _ - are what a host may be called`,
     );
   }
-  const files = stackFiles(folder, host);
-  const present = [...files.keys()].find((name) => existsSync(join(folder, name)));
-  if (present !== undefined) throw new Error(`cannot write ${join(folder, present)}: it is there already`);
-  for (const [name, text] of files) write(join(folder, name), text);
-  return { path: folder, files: [...files.keys()] };
+  const files = stackFiles(directory, host);
+  const present = [...files.keys()].find((name) => existsSync(join(directory, name)));
+  if (present !== undefined) throw new Error(`cannot write ${join(directory, present)}: it is there already`);
+  for (const [name, text] of files) write(join(directory, name), text);
+  return { path: directory, files: [...files.keys()] };
 }
 
 /** What the files cannot hold: secrets, and what only root may do. */
-function nextSteps(folder: string, { mail }: StackHost): readonly string[] {
-  const secret = (path: string): string => `install -m 640 -g prometheus /dev/null ${folder}/${path}`;
+function nextSteps(directory: string, { mail }: StackHost): readonly string[] {
+  const secret = (path: string): string => `install -m 640 -g prometheus /dev/null ${directory}/${path}`;
   return [
     secret("prometheus/steward.key"),
-    `steward keys create prometheus --scope metrics:read > ${folder}/prometheus/steward.key`,
+    `steward keys create prometheus --scope metrics:read > ${directory}/prometheus/steward.key`,
     secret("alertmanager/paging-url"),
-    `# put the address of the webhook that wakes somebody into ${folder}/alertmanager/paging-url`,
+    `# put the address of the webhook that wakes somebody into ${directory}/alertmanager/paging-url`,
     ...(mail?.user === undefined
       ? []
       : [
           secret("alertmanager/smtp-password"),
-          `# put the password at the mail server into ${folder}/alertmanager/smtp-password`,
+          `# put the password at the mail server into ${directory}/alertmanager/smtp-password`,
         ]),
     ...(mail === undefined
-      ? [`# put the mail server and whom to tell into ${folder}/alertmanager/alertmanager.yml`]
+      ? [`# put the mail server and the recipients into ${directory}/alertmanager/alertmanager.yml`]
       : []),
-    `cp -r ${folder}/systemd/. /etc/systemd/system/`,
+    `cp -r ${directory}/systemd/. /etc/systemd/system/`,
     "systemctl daemon-reload",
     "systemctl restart prometheus prometheus-alertmanager prometheus-node-exporter",
   ];
@@ -157,7 +157,7 @@ export function addObservabilityCommands(
     .description("files for Prometheus, Alertmanager, Grafana and what ships logs")
     .command("init")
     .description("write the files of the observability stack, filled in for this host")
-    .argument("<dir>", "folder that they are written into")
+    .argument("<dir>", "directory that they are written into")
     .json("print what was written as JSON")
     .notes(`They are those of deploy/observability with the address, the certificate and the mail server of the settings.
 No secret is written, the service is not asked, and nothing that is there is written over.`);

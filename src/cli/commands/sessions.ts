@@ -39,7 +39,7 @@ const addConsoleCommand: AddCommand = (program, ports) => {
     .option("--open", "open it in the browser of this desktop, too")
     .json()
     .notes(
-      "The browser gets a session that may read, as far as the key may, and never the key. Whoever has the address signs in with it: do not pass it on.",
+      "The browser gets a session that may read, as far as the key may, and never the key. Anyone who has the address signs in with it: do not pass it on.",
     )
     .action(async (options: { readonly open?: boolean; readonly json?: boolean }, command: Command) => {
       const address = await consoleAddress(ports, command);
@@ -91,7 +91,7 @@ const passkeys = commandGroup(
       empty: "there are no passkeys (the page of steward console registers them)",
     }),
     changingCommand("removePasskey", "remove", {
-      about: "remove a passkey; sessions that were begun with it go on",
+      about: "remove a passkey; sessions that were started with it continue",
       words: { id: { as: "<id>", about: "id of the passkey" } },
       print: (io, { id, message }) => io.out(`${oneLine(`${id}: ${message}`)}\n`),
     }),

@@ -98,7 +98,7 @@ export function addStatusCommand(program: Command, ports: CommandPorts): void {
   const status = program
     .command("status")
     .description("overview of this host")
-    .notes(`What the key may not see is left out. Without a language model the component llm is "not configured", which is no trouble.
+    .notes(`What the key may not see is left out. Without a language model the component llm is "not configured", which is not trouble.
 
 Exit code: 0 healthy, 1 degraded or unhealthy, 2 the request failed.`);
   answerCommand(ports, status, {

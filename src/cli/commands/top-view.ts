@@ -66,9 +66,9 @@ const widths = [6, 7, 9] as const;
 const numbersWidth = widths.reduce((sum, width) => sum + width + 1, 0);
 
 function formatRow([name, ...numbers]: TopRow["cells"], columns: number): string {
-  const room = Math.max(1, columns - numbersWidth);
-  const shown = fitText(oneLine(name) === "" ? "" : name.replaceAll(/\p{Cc}+/gu, " "), room);
-  const padded = shown + " ".repeat(Math.max(0, room - textWidth(shown)));
+  const space = Math.max(1, columns - numbersWidth);
+  const shown = fitText(oneLine(name) === "" ? "" : name.replaceAll(/\p{Cc}+/gu, " "), space);
+  const padded = shown + " ".repeat(Math.max(0, space - textWidth(shown)));
   const cells = numbers.map((text, at) => text.padStart(widths[at] ?? 0));
   return fitText([padded, ...cells].join(" "), columns);
 }

@@ -12,7 +12,7 @@ const ageOf = (time: string | null | undefined, now: number): string =>
 const timeUntil = (time: string | null | undefined, now: number): string =>
   time === null || time === undefined ? "" : `in ${formatSpan((Date.parse(time) - now) / 1000)}`;
 
-/** What is told of units of one type, after the name and state of each. */
+/** What is printed of units of one type, after the name and state of each. */
 function columnsOf(type: Unit["type"] | undefined, now: number): Columns<Unit> {
   switch (type) {
     case "timer":

@@ -1,7 +1,7 @@
 interface NameList {
   /** Below the base of the interface. */
   readonly path: string;
-  /** Whether the service is told what the names have to do with. */
+  /** Whether the service learns what the names are about. */
   readonly isSearched?: true;
   readonly query: Readonly<Record<string, string>>;
   /** The member of the answer that has the list, and the one of each item that has the name. */

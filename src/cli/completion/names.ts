@@ -66,7 +66,7 @@ interface Asking {
  * What a shell offers for a word: `FORM SOURCE TYPED KEPT [WORD...]`. `FORM` is `escaped` for bash, whose words come and
  * go as they stand on the line, and `plain` for shells that quote by themselves. `KEPT` is how many characters of what has been typed the shell
  * does not replace, `WORD` the words before it.
- * @throws whatever keeps the names from being had; nobody is told.
+ * @throws whatever keeps the names from being read; it is not reported.
  */
 export async function completeNames(argv: readonly string[], asking: Asking): Promise<readonly string[]> {
   const [form, source = "", typed = "", kept = "", ...words] = argv;

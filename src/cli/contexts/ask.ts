@@ -44,7 +44,7 @@ export interface HostRun {
 }
 
 /**
- * Why a command did not end at a host as usual. `unknown`: it was begun, how it ended is not known; `leftAlone`: Ctrl-C came
+ * Why a command did not end at a host as usual. `unknown`: it was started, how it ended is not known; `leftAlone`: Ctrl-C came
  * before anything was done.
  */
 export interface Fault {
@@ -90,7 +90,7 @@ function faultOfTime({ several, name, isDryRun, interrupted }: Asked): Fault {
   const late = `no answer within ${seconds} s (--host-timeout says how long to wait)`;
   if (isDryRun) return { kind: "unanswered", text: late };
   const why = interrupted.aborted ? "ended by Ctrl-C" : `no answer within ${seconds} s`;
-  return { kind: "unknown", text: `it was begun, and how it ended is not known: ${why} (${lookAt([name])})` };
+  return { kind: "unknown", text: `it was started, and how it ended is not known: ${why} (${lookAt([name])})` };
 }
 
 function faultOfError({ name, isDryRun }: Asked, said: string, error: unknown): Fault {

@@ -63,7 +63,7 @@ async function askAll(
 
 const hasFault = ({ fault }: HostResult, kind: Fault["kind"]): boolean => fault?.kind === kind;
 
-/** The exit code of all results. A change that was begun counts as done. */
+/** The exit code of all results. A change that was started counts as done. */
 function sumOf(results: readonly HostResult[]): number {
   const isWithout = ({ fault }: HostResult): boolean => fault !== undefined && fault.kind !== "unknown";
   if (results.every(isWithout)) return exitCode.couldNotRun;
@@ -81,11 +81,11 @@ function usageOf({ isPlugin }: SeveralHosts, results: readonly HostResult[]): st
 function interruptedLine(results: readonly HostResult[]): string {
   const namesOf = (kind: Fault["kind"]): readonly string[] =>
     results.filter((each) => hasFault(each, kind)).map(({ name }) => name);
-  const [begun, leftAlone] = [namesOf("unknown"), namesOf("leftAlone")];
+  const [started, leftAlone] = [namesOf("unknown"), namesOf("leftAlone")];
   const parts = [
-    ...(begun.length === 0
+    ...(started.length === 0
       ? []
-      : [`it was begun at ${begun.join(", ")}, and how it ended is not known (${lookAt(begun)})`]),
+      : [`it was started at ${started.join(", ")}, and how it ended is not known (${lookAt(started)})`]),
     ...(leftAlone.length === 0 ? [] : [`nothing was done at ${leftAlone.join(", ")}`]),
   ];
   return `steward: ended by Ctrl-C: ${parts.join("; ")}\n`;

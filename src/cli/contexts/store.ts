@@ -34,7 +34,7 @@ export function assertName(name: string): void {
 }
 
 /** Where contexts are: `$XDG_CONFIG_HOME/steward`, else `~/.config/steward`. */
-function folderOf(environment: Readonly<Record<string, string | undefined>>): string {
+function directoryOf(environment: Readonly<Record<string, string | undefined>>): string {
   const base = environment["XDG_CONFIG_HOME"];
   // A path that is not absolute does not count (XDG Base Directory Specification).
   if (base?.startsWith("/")) return join(base, "steward");
@@ -83,9 +83,9 @@ function writePrivate(path: string, text: string): void {
 export type ContextStore = ReturnType<typeof createContextStore>;
 
 export function createContextStore(environment: Readonly<Record<string, string | undefined>>) {
-  const folder = folderOf(environment);
-  const file = join(folder, "contexts.yaml");
-  const keys = join(folder, "keys");
+  const directory = directoryOf(environment);
+  const file = join(directory, "contexts.yaml");
+  const keys = join(directory, "keys");
   const faulty = (error: unknown): Error => new Error(`cannot use ${file}: ${errorMessage(error)}`, { cause: error });
 
   return {
@@ -165,7 +165,7 @@ const parsed = (url: string): URL | undefined => (URL.canParse(url) ? new URL(ur
 /** @throws Error where it says more than which host, which port, and which path behind a reverse proxy. */
 export function assertBare(url: string): void {
   const address = parsed(url);
-  // Whoever uses the address reports one that does not parse.
+  // Anyone who uses the address reports one that does not parse.
   if (address === undefined) return;
   const { origin, username, password, search, hash } = address;
   if (username !== "" || password !== "" || search !== "" || hash !== "")

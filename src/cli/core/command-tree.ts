@@ -57,7 +57,7 @@ function valueKind({ required, optional, argChoices, flags }: Option) {
   if (!required && !optional) return "none";
   if (argChoices !== undefined) return "choice";
   if (/<file>|\[file\]/.test(flags)) return "file";
-  return /<dir>|\[dir\]/.test(flags) ? "folder" : "text";
+  return /<dir>|\[dir\]/.test(flags) ? "directory" : "text";
 }
 
 function optionNode(option: Option, help: Help) {

@@ -10,7 +10,7 @@ describe("the message for an untrusted certificate", () => {
     ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "of an authority that this host does not know (--cacert FILE"],
     ["SELF_SIGNED_CERT_IN_CHAIN", "of an authority that this host does not know (--cacert FILE"],
     ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "of an authority that this host does not know (--cacert FILE"],
-    ["CERT_HAS_EXPIRED", "has expired (it has to be renewed there)"],
+    ["CERT_HAS_EXPIRED", "has expired (it must be renewed there)"],
   ])("names %s and the option to use", (code, words) => {
     const error = failed(code, "unable to verify; try running Node.js with --use-system-ca");
     expect(explainError(error)).toContain("cannot trust the service: its certificate");

@@ -87,7 +87,7 @@ function distrustOf(cause: Error): string | undefined {
   const words = Object.hasOwn(untrusted, code) ? untrusted[code] : undefined;
   if (words === undefined) return undefined;
   const remedy = /VALID|EXPIRED/.test(code)
-    ? "it has to be renewed there"
+    ? "it must be renewed there"
     : "--cacert FILE names the certificates to trust";
   return `cannot trust the service: ${words} (${remedy})`;
 }

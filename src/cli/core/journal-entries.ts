@@ -1,4 +1,4 @@
-/** Takes whole entries off the beginning of what has arrived of an export. */
+/** Takes whole entries off the start of what has arrived of an export. */
 export type SplitEntries = (arrived: Buffer) => {
   /** Where the last whole entry ends. */
   readonly end: number;

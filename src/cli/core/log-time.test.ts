@@ -32,8 +32,8 @@ describe("a time in the syntax of journalctl", () => {
     ["2026-01-30T14:05:00+02:00", "2026-01-30T12:05:00.000Z"],
     ["2026-01-30 14:05:00+02:00", "2026-01-30T12:05:00.000Z"],
     ["@1769868000", "2026-01-31T14:00:00.000Z"],
-  ])("is read from %s", (text, moment) => {
-    expect(parseTime(text, now)).toBe(moment);
+  ])("is read from %s", (text, timestamp) => {
+    expect(parseTime(text, now)).toBe(timestamp);
   });
 
   it.each([

@@ -59,7 +59,7 @@ async function askPatiently<T>(
   }
 }
 
-/** While a stream tells of changes, the operation is asked for in addition as often as this: a connection may die unnoticed. */
+/** While a stream reports changes, the operation is asked for in addition as often as this: a connection may die unnoticed. */
 const besideStreamMs = 30_000;
 
 /** Waits for changes of an operation: by its stream where the service has one, else for a while. */
@@ -81,7 +81,7 @@ function openChanges({ url, key, openSocket, allow, sleep }: FollowConnection, i
       () => undefined,
     );
   return {
-    /** The operation after a change; undefined when it has to be asked for. */
+    /** The operation after a change; undefined when it must be asked for. */
     async next(): Promise<OperationEntry | undefined> {
       if (stream === undefined) {
         await sleep(pauseMs(performance.now() - startedAtMs), signal);
@@ -109,7 +109,7 @@ function openChanges({ url, key, openSocket, allow, sleep }: FollowConnection, i
 
 type FollowConnection = Pick<Connection, "client" | "url" | "key" | "openSocket" | "allow" | "sleep">;
 
-/** Shows the progress of an operation until it ends. @throws Interrupted at Ctrl-C: the operation goes on. */
+/** Shows the progress of an operation until it ends. @throws Interrupted at Ctrl-C: the operation continues. */
 export async function followOperation(
   { io, person }: FollowPorts,
   connection: FollowConnection,
@@ -126,7 +126,7 @@ export async function followOperation(
       sleep,
       isWorthwhile: isPassing,
       onLost() {
-        progress.show("lost the connection to the service; the operation goes on, asking again");
+        progress.show("lost the connection to the service; the operation continues, asking again");
         if (!isLost && !screenOf(io).showsProgress) io.err("steward: lost the connection, asking again\n");
         isLost = true;
       },
@@ -153,10 +153,10 @@ export async function followOperation(
   } catch (error) {
     progress.end();
     if (signal.aborted) {
-      io.err(`steward: the operation goes on; to follow it: ${watchCommand(connection, id)}\n`);
+      io.err(`steward: the operation continues; to follow it: ${watchCommand(connection, id)}\n`);
       throw new Interrupted();
     }
-    if (isPassing(error)) io.err(`steward: the operation goes on by itself: ${watchCommand(connection, id)}\n`);
+    if (isPassing(error)) io.err(`steward: the operation continues by itself: ${watchCommand(connection, id)}\n`);
     throw error;
   } finally {
     changes?.close();
@@ -194,7 +194,7 @@ async function begin<K extends LongOperationName>(
     return await askPatiently(() => beginOperation(connection, name, input, idempotencyKey), {
       signal,
       sleep: connection.sleep,
-      // A service that was never reached has begun nothing.
+      // A service that was never reached has started nothing.
       isWorthwhile: (error, isFirst) => isOutOfReach(error) && !(isFirst && isRefused(error)),
       onLost() {
         wasLost = true;
@@ -203,7 +203,7 @@ async function begin<K extends LongOperationName>(
   } catch (error) {
     if (wasLost || signal.aborted) {
       const command = commandFor(connection.client, "operations");
-      io.err(`steward: whether it was begun is not known; what runs and has run: ${command}\n`);
+      io.err(`steward: whether it was started is not known; what runs and has run: ${command}\n`);
     }
     throw signal.aborted ? new Interrupted() : error;
   }
@@ -226,16 +226,16 @@ export async function runLong<K extends LongOperationName>(
 ): Promise<Answer<K> | undefined> {
   const { io } = ports;
   const { json, wait } = call.options;
-  const begun = await begin(ports, connection, call);
-  if ("operation" in begun && wait === false) {
-    const { operation } = begun;
+  const started = await begin(ports, connection, call);
+  if ("operation" in started && wait === false) {
+    const { operation } = started;
     if (json) printJson(io, operation);
     else io.out(`${operation.id}\n`);
-    io.err(`steward: begun; to follow it: ${watchCommand(connection, operation.id)}\n`);
+    io.err(`steward: started; to follow it: ${watchCommand(connection, operation.id)}\n`);
     return undefined;
   }
-  const ended = "operation" in begun ? await followOperation(ports, connection, begun.operation.id) : undefined;
-  const result = ended === undefined && "answer" in begun ? begun.answer : ended && reportOperation(ports, ended);
+  const ended = "operation" in started ? await followOperation(ports, connection, started.operation.id) : undefined;
+  const result = ended === undefined && "answer" in started ? started.answer : ended && reportOperation(ports, ended);
   if (result !== undefined) requireResult(call.name, result);
   finishBy(ports, result);
   if (!json) return result as Answer<K> | undefined;

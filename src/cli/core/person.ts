@@ -64,6 +64,6 @@ export async function readInput(
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks));
   } catch (error) {
-    throw new Error("cannot hand standard input on: it is not UTF-8 text", { cause: error });
+    throw new Error("cannot pass standard input on: it is not UTF-8 text", { cause: error });
   }
 }

@@ -64,7 +64,7 @@ export async function isWanted(
 ): Promise<boolean> {
   if (options.yes) return true;
   if (!person.isThere)
-    throw new Error("cannot ask whether to go on: there is nobody at a terminal (--yes does it without asking)");
+    throw new Error("cannot ask whether to continue: there is nobody at a terminal (--yes does it without asking)");
   const answer = await person.ask(`${paintError(io, "bold", question)} [y/N] `);
   if (/^y(es)?$/i.test(answer?.trim() ?? "")) return true;
   io.err("steward: nothing was done\n");
@@ -80,7 +80,7 @@ function changedPlan(error: unknown): { readonly plan: Plan; readonly changes: r
   return describeMismatch(Plan, plan) === undefined ? { plan: plan as Plan, changes: changeLines(error) } : undefined;
 }
 
-const toldChanges = 10;
+const listedChanges = 10;
 
 /** What has come and gone since the plan was shown, which its steps may only count. */
 function changeLines({ details }: ApiError): readonly string[] {
@@ -89,9 +89,9 @@ function changeLines({ details }: ApiError): readonly string[] {
     return Array.isArray(value) ? value.filter(isString).map((line) => `${word} ${line}`) : [];
   };
   const lines = [...linesOf("added", "also"), ...linesOf("missing", "not")];
-  return lines.length <= toldChanges
+  return lines.length <= listedChanges
     ? lines
-    : [...lines.slice(0, toldChanges), `and ${lines.length - toldChanges} more changes`];
+    : [...lines.slice(0, listedChanges), `and ${lines.length - listedChanges} more changes`];
 }
 
 interface Agreement<T> {

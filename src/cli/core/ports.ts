@@ -33,7 +33,7 @@ export interface ServiceOptions {
 export interface Connection extends ClientOptions, Pick<Transport, "openSocket"> {
   /** Waits between two calls. */
   readonly sleep: Sleep;
-  /** Called before anything is sent; throws where the key must not go to whoever listens there. */
+  /** Called before anything is sent; throws where the key must not go to anyone who listens there. */
   readonly allow?: () => Promise<void>;
   readonly client: Client;
 }
@@ -94,7 +94,7 @@ export interface GivenHead {
 }
 
 export interface AuditReport {
-  readonly folder: string;
+  readonly directory: string;
   readonly broken:
     | { readonly file: string; readonly line: number; readonly seq: number; readonly what: string }
     | undefined;
@@ -182,7 +182,7 @@ export interface LocalCommands {
   readonly localService: () => Promise<LocalService>;
   /** Opens a URL in the user's web browser. @throws Error when there is no desktop session; the message says what to do instead. */
   readonly openBrowser: (url: string) => Promise<void>;
-  readonly checkPlugin: (folder: string) => Promise<PluginReport>;
+  readonly checkPlugin: (directory: string) => Promise<PluginReport>;
   /** @throws Error for others than root. */
   readonly pluginConfirmation: () => Promise<PluginConfirmation>;
   /** This host for the files of the observability stack; `url` replaces the address of the service. */

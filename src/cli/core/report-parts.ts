@@ -140,13 +140,13 @@ type Redact = LocalCommands["redact"];
 
 const hidden = "[redacted]";
 
-/** Whether a name tells that whatever it names is a secret. */
+/** Whether a name says that its value is a secret. */
 async function isSecretName(name: string, redact: Redact): Promise<boolean> {
   const line = `${name}=anything`;
   return name !== "" && (await redact(line)) === `${name}=${hidden}`;
 }
 
-/** A value without what its name, or its form, tells to be a secret. */
+/** A value without what its name, or its form, shows to be a secret. */
 async function redactNamed(name: string, value: string, redact: Redact): Promise<string> {
   if (value.includes("\n") && (await isSecretName(name, redact))) return hidden;
   const text = await redact(value);
@@ -167,7 +167,7 @@ async function redactWords(words: readonly string[], redact: Redact): Promise<re
     const redacted: unknown = JSON.parse(await redact(JSON.stringify(words)));
     return Array.isArray(redacted) && redacted.length === words.length ? redacted.map(String) : words;
   } catch (error) {
-    // It was not cut between two words, and is no list any more.
+    // It was not cut between two words, and is no longer a list.
     if (!(error instanceof SyntaxError)) throw error;
     return words.map(() => hidden);
   }

@@ -43,7 +43,7 @@ const everybodyMay = [
   [0o002, "change"],
 ] as const;
 
-/** Undefined also for pipes, and for a file that whoever reads it reports. */
+/** Undefined also for pipes, and for a file that anyone who reads it reports. */
 const openFileWarning = (path: string): string | undefined =>
   orElse(() => {
     const real = realpathSync(path);

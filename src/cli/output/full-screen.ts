@@ -12,7 +12,7 @@ export interface FullScreen {
 }
 
 const esc = "\u001b";
-/** The other page of the terminal without a cursor, and no line that goes on in the next (xterm's control sequences). */
+/** The other page of the terminal without a cursor, and no line that continues in the next (xterm's control sequences). */
 const take = `${esc}[?1049h${esc}[?25l${esc}[?7l${esc}[2J`;
 const giveBack = `${esc}[?7h${esc}[?25h${esc}[?1049l`;
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

@@ -10,7 +10,7 @@ export interface Io {
   readonly redraw?: ((text: string) => void) | undefined;
   /** A pipe when left out. */
   readonly screen?: Screen;
-  /** Undefined where standard output is no terminal. */
+  /** Undefined where standard output is not a terminal. */
   readonly fullScreen?: FullScreen | undefined;
   /** Takes tables instead of `out`. */
   readonly table?: (head: readonly string[], rows: readonly (readonly Cell[])[]) => void;

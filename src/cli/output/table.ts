@@ -3,7 +3,7 @@ import { type Cell, paint, type Style } from "./screen.ts";
 import { fitText, textWidth } from "./text.ts";
 
 const gap = "  ";
-/** Rows are told apart by their first cells: these become narrow last. */
+/** Rows are distinguished by their first cells: these become narrow last. */
 const fewestOfFirst = 24;
 const fewestColumns = 14;
 const fewestCells = 2;
@@ -14,7 +14,7 @@ const cellText = (cell: Cell): string =>
 const sumOf = (widths: readonly number[]): number =>
   widths.reduce((sum, width) => sum + width, 0) + gap.length * (widths.length - 1);
 
-/** Widths that fit: the last columns are dropped where there is no room, then the widest become narrower. */
+/** Widths that fit: the last columns are dropped where there is no space, then the widest become narrower. */
 function fitWidths(natural: readonly number[], columns: number | undefined): readonly number[] {
   const widths = [...natural];
   if (columns === undefined) return widths;
@@ -45,15 +45,15 @@ export function printRows(io: Io, head: readonly string[], rows: readonly (reado
   const widths = fitWidths(natural, columns);
   const formatRow = (cells: readonly string[], styleAt: (at: number) => Style | undefined): string => {
     // Where not even the narrowest columns fit, the line is cut.
-    let room = columns ?? Number.POSITIVE_INFINITY;
+    let space = columns ?? Number.POSITIVE_INFINITY;
     const parts: string[] = [];
     for (const [at, cell] of cells.slice(0, widths.length).entries()) {
-      if (room < 1) break;
-      const text = fitText(cell, Math.min(widths[at] ?? 0, room));
+      if (space < 1) break;
+      const text = fitText(cell, Math.min(widths[at] ?? 0, space));
       const width = textWidth(text);
       const padding = at === widths.length - 1 ? 0 : (widths[at] ?? 0) - width + gap.length;
-      parts.push(paint(screen, styleAt(at), text) + " ".repeat(Math.max(0, Math.min(padding, room - width))));
-      room -= width + padding;
+      parts.push(paint(screen, styleAt(at), text) + " ".repeat(Math.max(0, Math.min(padding, space - width))));
+      space -= width + padding;
     }
     return `${parts.join("").trimEnd()}\n`;
   };

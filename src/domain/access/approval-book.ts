@@ -49,7 +49,7 @@ function prune({ records }: Pages, { store, clock, onTrouble }: BookPorts): void
   }
 }
 
-function requireRoom({ records }: Pages, keyId: string): void {
+function requireDiskSpace({ records }: Pages, keyId: string): void {
   const open = [...records.values()].filter(({ status }) => !isFinal(status));
   const own = open.filter(({ proposer }) => proposer.keyId === keyId);
   if (open.length < maxOpen && own.length < maxOpenOfKey) return;
@@ -164,7 +164,7 @@ export function createApprovalBook(ports: BookPorts) {
     settle,
     /** @throws DomainError `CONFLICT` where too many wait; HostUnavailable where it cannot be recorded. */
     add(record: Omit<ApprovalRecord, "revision">): ApprovalRecord {
-      requireRoom(pages, record.proposer.keyId);
+      requireDiskSpace(pages, record.proposer.keyId);
       prune(pages, ports);
       const added = put({ ...record, revision: 0 });
       deadlines.set(added.id, clock.monotonicMs() + (record.expiresAt - record.createdAt));
@@ -179,7 +179,7 @@ export function createApprovalBook(ports: BookPorts) {
       [...records.values()]
         .map(current)
         .sort((one, other) => other.createdAt - one.createdAt || (other.id < one.id ? -1 : 1)),
-    /** Resolves when it is so, looked at with each change, or when the signal fires. */
+    /** Resolves when it is so, inspected with each change, or when the signal fires. */
     until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
       return new Promise((resolve) => {
         const look = (): void => {

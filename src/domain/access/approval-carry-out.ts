@@ -50,7 +50,7 @@ export interface RunPorts {
 
 const maxResultChars = 64 * 1024;
 
-/** Names the run of an approval, so that an operation that it has begun is found again, and not begun twice. */
+/** Names the run of an approval, so that an operation that it has started is found again, and not started twice. */
 export const runKey = (id: string): string => `approval ${id}`;
 
 export const planHasChanged = (record: ApprovalRecord): DomainError =>
@@ -112,7 +112,7 @@ export function proposerOf(
       reason: "proposer_gone",
       retryable: false,
     });
-  if (key === undefined) throw gone("is not known any more");
+  if (key === undefined) throw gone("is no longer known");
   if (key.revokedAt !== null) throw gone("was revoked");
   if (key.expiresAt !== null && key.expiresAt <= ports.clock.now()) throw gone("has expired");
   const [missing] = notCovered(key.scopes, granted);
@@ -160,7 +160,7 @@ export const storedNeeds = (needs: readonly Need[]): ApprovalRecord["needs"] => 
 export const needsIn = ({ needs }: Pick<ApprovalRecord, "needs">): readonly Need[] =>
   needs.map((need) => ({ resource: undefined, ...need }));
 
-/** Plans a call anew, as its proposer. @throws what the dry run throws. */
+/** Plans a call again, as its proposer. @throws what the dry run throws. */
 export async function planAgain(record: ApprovalRecord, caller: Caller, ports: RunPorts): Promise<PlanAgain> {
   const { operation: name, input } = record;
   const row = ports.table[name];
@@ -248,8 +248,8 @@ export async function carryOut(
     const answer = await handle?.(record.input, context);
     if (answer instanceof Accepted) {
       audited({ error: null, isUnsuccessful: false, touched });
-      const begun = book.put({ ...record, operationId: answer.operation.id });
-      return { record: followed(begun, ports), result: null, hasSecret: false };
+      const started = book.put({ ...record, operationId: answer.operation.id });
+      return { record: followed(started, ports), result: null, hasSecret: false };
     }
     if (!(answer instanceof EventStream)) return finish(null, isUnsuccessful(answer), answer);
     const { result, hasFailed } = await lastOf(answer);
@@ -268,7 +268,7 @@ export function followed(
   if (record.status !== "running" || record.operationId === null) return record;
   const operation = operations.get(record.operationId);
   if (operation === undefined) {
-    const why = `its operation ${record.operationId} is not known any more, so its outcome is unknown`;
+    const why = `its operation ${record.operationId} is no longer known, so its outcome is unknown`;
     return fail(record, failure("outcome_unknown", why), { book, clock });
   }
   const { status, result, error } = operation.state;

@@ -52,7 +52,7 @@ export function createApprovalGate(ports: {
     waitsBecause,
     asProposer,
     approvers: (): number => rules.policy().approvers,
-    /** @throws DomainError where a call that does not wait comes to need what has to be approved. */
+    /** @throws DomainError where a call that does not wait comes to need what must be approved. */
     requireNoApproval(need: Need): void {
       if (demands(need)) throw approvalRequired(need);
     },

@@ -36,7 +36,7 @@ const decided = (record: ApprovalRecord): DomainError =>
 const refusedApprover = (message: string): DomainError =>
   new DomainError("FORBIDDEN", message, { reason: "another_key_needed" });
 
-/** @throws DomainError `FORBIDDEN` for whoever may not decide about it. */
+/** @throws DomainError `FORBIDDEN` for anyone who may not decide about it. */
 function requireApprover(caller: Caller, record: ApprovalRecord, doing: "approve" | "deny"): void {
   if (isOwn(caller, record))
     throw refusedApprover(
@@ -76,16 +76,16 @@ interface Ports {
   readonly clock: Pick<Clock, "now" | "sleep">;
   /** Whether a credential has expired or been revoked since it was admitted. */
   readonly hasEnded: (caller: Caller) => boolean;
-  /** Fires when the service stops: whoever waits is answered. */
+  /** Fires when the service stops: anyone who waits is answered. */
   readonly stopping: AbortSignal;
 }
 
 /** Waits for a change, or until the time is over; one that goes away frees its place. */
 function createWait({ book, clock, hasEnded, stopping }: Ports) {
-  const room = createWaitingRoom("ask without `wait`");
+  const space = createWaitingRoom("ask without `wait`");
   return async (caller: Caller, waitMs: number, context: Pick<Context, "signal">, isChanged: () => boolean) => {
     if (waitMs === 0 || isChanged()) return;
-    await room(caller.keyId, async () => {
+    await space(caller.keyId, async () => {
       const over = new AbortController();
       const ended = AbortSignal.any([context.signal(), stopping, over.signal]);
       void clock.sleep(waitMs, ended).then(() => over.abort());

@@ -6,7 +6,7 @@ import { expandScopes, scopesOn, withProposals } from "./scopes.ts";
 
 /** What the settings say of approvals. */
 export interface ApprovalPolicy {
-  /** Scopes, narrowed ones, sets and roles: calls that need one of them wait for approval, whoever makes them. */
+  /** Scopes, narrowed ones, sets and roles: calls that need one of them wait for approval, no matter who makes them. */
   readonly requireFor: readonly string[];
   /** How many others have to approve. */
   readonly approvers: number;

@@ -21,15 +21,15 @@ import {
 } from "./approval-carry-out.ts";
 import { windowRefusal } from "./window-gate.ts";
 
-/** What is done about a call whose run an earlier process has begun. */
+/** What is done about a call whose run an earlier process has started. */
 function recovered(record: ApprovalRecord, ports: RunPorts): ApprovalRecord {
   const { book, table, operations } = ports;
   if (record.operationId !== null) return followed(record, ports);
   if (table[record.operation]?.outlives === true) {
-    const begun = operations.list().find(({ spec }) => spec.idempotencyKey === runKey(record.id));
+    const started = operations.list().find(({ spec }) => spec.idempotencyKey === runKey(record.id));
     // Without its operation nothing of it has been done.
-    if (begun === undefined) return book.put({ ...record, status: "approved" });
-    return followed(book.put({ ...record, operationId: begun.spec.id }), ports);
+    if (started === undefined) return book.put({ ...record, status: "approved" });
+    return followed(book.put({ ...record, operationId: started.spec.id }), ports);
   }
   const error = failure(
     "outcome_unknown",
@@ -63,7 +63,7 @@ function reopen(record: ApprovalRecord, error: unknown, { book, clock }: Pick<Ru
   book.put({ ...record, status: "pending", approvals: [], decidedBy: null, unaudited });
 }
 
-/** Runs what is recorded as approved, and has not begun. What cannot be done now waits for another decision. */
+/** Runs what is recorded as approved, and has not started. What cannot be done now waits for another decision. */
 async function resume(record: ApprovalRecord, ports: RunPorts): Promise<void> {
   const { book, table, clock } = ports;
   if (clock.now() >= record.expiresAt) return void book.expire(record);
@@ -130,7 +130,7 @@ export function createApprovalRuns(ports: RunPorts) {
   return {
     /**
      * Runs a call with the approval that was missing.
-     * @param stillMay has the record as it is now, and throws where it cannot be approved any more.
+     * @param stillMay has the record as it is now, and throws where it can no longer be approved.
      * @throws DomainError `CONFLICT` where the proposer, the plan or a window does not allow it; it waits for a decision then.
      */
     async approve(

@@ -53,7 +53,7 @@ interface Opinion {
 /** What one gate has to say about a call: the sentence of its refusal, or why it lets the call pass. */
 type Gate = (subject: Subject) => readonly Opinion[];
 
-/** Says where a call waits for the approval of others, which is no refusal. */
+/** Says where a call waits for the approval of others, which is not a refusal. */
 const approvalGateOf =
   (rules: Pick<ApprovalRules, "concerns" | "waitsBecause">): Gate =>
   ({ caller, operation, needs }) => {
@@ -104,7 +104,7 @@ const credentialGate: Gate = ({ caller, name }) => {
   return refusal === undefined ? [] : [{ kind: "policy", isRefusal: true, message: refusal.message }];
 };
 
-/** Says where a call has to bring the token of its plan, which is no refusal. */
+/** Says where a call has to bring the token of its plan, which is not a refusal. */
 const planGate: Gate = ({ caller, operation }) =>
   demandsPlan(caller, operation) ? [{ kind: "policy", isRefusal: false, message: planDemand }] : [];
 
@@ -187,7 +187,7 @@ export function canHandler(ports: {
     const subject: Subject = { name, caller, operation, resource, needs: needsOf(operation, resource), effects };
     const opinions = gates.flatMap((gate) => gate(subject));
     const refusals = opinions.filter(({ isRefusal }) => isRefusal);
-    // What else would let it pass is no reason.
+    // What else would let it pass is not a reason.
     const shown =
       refusals.length === 0 ? opinions : opinions.filter(({ isRefusal, kind }) => isRefusal || kind === "window");
     return {

@@ -236,14 +236,14 @@ export function createKeyring(ports: {
 }
 
 /**
- * Reports at once when the store cannot be written any more, and when it can again: its component is probed only every 30 s, and
+ * Reports at once when the store can no longer be written, and when it can again: its component is probed only every 30 s, and
  * callers with a refused change should see why.
  */
 export function watchedStore(store: KeyStore, onTurn: () => void): KeyStore {
-  let isWell = true;
-  const turn = (isWellNow: boolean): void => {
-    if (isWell === isWellNow) return;
-    isWell = isWellNow;
+  let isHealthy = true;
+  const turn = (isHealthyNow: boolean): void => {
+    if (isHealthy === isHealthyNow) return;
+    isHealthy = isHealthyNow;
     onTurn();
   };
   const watched =

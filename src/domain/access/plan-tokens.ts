@@ -56,9 +56,11 @@ const refused = (reason: string, why: string, details: object = {}): DomainError
 
 export const planUsed = (): DomainError => refused("plan_used", "it was carried out already");
 
-const maxToldLines = 100;
+const maxReportedLines = 100;
 const boundedLines = (lines: readonly string[]): readonly string[] =>
-  lines.length <= maxToldLines ? lines : [...lines.slice(0, maxToldLines), `and ${lines.length - maxToldLines} more`];
+  lines.length <= maxReportedLines
+    ? lines
+    : [...lines.slice(0, maxReportedLines), `and ${lines.length - maxReportedLines} more`];
 
 /** So much of a difference as is shown; each of thousands of files would be too much. */
 const bounded = ({ added, missing }: PlanDifference): PlanDifference => ({
@@ -71,15 +73,15 @@ const bounded = ({ added, missing }: PlanDifference): PlanDifference => ({
  * @param difference from what was shown, where that is known still.
  */
 export function planChanged(plan: object, difference: PlanDifference | undefined): DomainError {
-  const isTold = difference !== undefined && difference.added.length + difference.missing.length > 0;
-  const what = isTold ? `it would now ${differenceText(difference)}` : "something has changed since it was made";
+  const isReported = difference !== undefined && difference.added.length + difference.missing.length > 0;
+  const what = isReported ? `it would now ${differenceText(difference)}` : "something has changed since it was made";
   return new DomainError(
     "CONFLICT",
     `cannot carry out the plan: ${what} (\`details.plan\` is what would be done now, with its own token)`,
     {
       reason: "plan_changed",
       plan,
-      ...(isTold && bounded(difference)),
+      ...(isReported && bounded(difference)),
       retryable: false,
     },
   );
@@ -120,7 +122,7 @@ export const planRequired = (plan: object): DomainError =>
   new DomainError("CONFLICT", planDemand, { reason: "plan_required", plan, retryable: false });
 
 /**
- * Tokens of plans: whoever sends one has what the plan said carried out, or nothing. A token is good once, for ten minutes, for
+ * Tokens of plans: anyone who sends one has what the plan said carried out, or nothing. A token is good once, for ten minutes, for
  * the very call that it was made for, with the same key on the same host. It holds a digest of the plan.
  */
 export function createPlanTokens({ seals, clock }: { readonly seals: PlanSeals; readonly clock: Pick<Clock, "now"> }) {
@@ -145,7 +147,7 @@ export function createPlanTokens({ seals, clock }: { readonly seals: PlanSeals; 
       };
     },
 
-    /** What has come and gone since the plan of a token was shown; undefined where that is not known any more. */
+    /** What has come and gone since the plan of a token was shown; undefined where that is no longer known. */
     differenceSince: ({ id }: Pick<PresentedPlan, "id">, now: GroundedPlan): PlanDifference | undefined => {
       const before = shown.linesOf(id);
       return before && differenceOf(before, comparedLines(now));
@@ -153,7 +155,7 @@ export function createPlanTokens({ seals, clock }: { readonly seals: PlanSeals; 
 
     /**
      * Reads a token for a call.
-     * @param by tells the request from others; a repetition of the request that has used the token gets it again.
+     * @param by distinguishes the request from others; a repetition of the request that has used the token gets it again.
      * @throws DomainError `VALIDATION_ERROR` for what is no token, `CONFLICT` with `details.reason` `plan_mismatch`, `plan_used` or
      * `plan_expired`.
      */

@@ -107,7 +107,7 @@ it("a rate limiter remembers a bounded number of subjects, and forgets none that
   expect(take(limiter, 101, "first").allowed).toBe(false);
   for (let subject = 0; subject < 1000; subject += 1) limiter.take(`address-${subject}`);
   expect(limiter.take("first").allowed).toBe(false);
-  // Those for whom there is no room share one budget.
+  // Those for whom there is no space share one budget.
   expect(limiter.take("yet another").allowed).toBe(false);
   await clock.advance(minute);
   expect([limiter.take("first"), limiter.take("yet another")]).toMatchObject([{ allowed: true }, { allowed: true }]);

@@ -143,7 +143,7 @@ export function createRateLimiter(ports: RateLimiterPorts) {
 
   return {
     take: (subject: string): Decision => decide(subject, true),
-    /** What a request would be told now, without counting one. */
+    /** The answer to a request now, without counting one. */
     look: (subject: string): Decision => decide(subject, false),
     flush: (): void => {
       const nowMs = clock.monotonicMs();

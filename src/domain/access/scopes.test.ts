@@ -261,7 +261,7 @@ it.each([
   expect(describeUnknown(entry)).toEqual({ hint: ` (did you mean ${meant}?)`, meant });
 });
 
-it("an unknown scope that is like no other is told which there are, and one that is narrowed wrongly why", () => {
+it("an unknown scope that is like no other gets the known ones, and one that is narrowed wrongly gets the reason", () => {
   expect(describeUnknown("root").hint).toMatch(/^ \(there are health:read, .*, admin\)$/);
   expect(describeUnknown("updates:apply:nginx").hint).toBe(" (updates:apply is not for single resources)");
   expect(describeUnknown("services:restart:a b").hint).toBe(" (services:restart cannot be had so)");

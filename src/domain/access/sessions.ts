@@ -161,7 +161,7 @@ function redeemTicket(state: State, cookies: readonly string[], text: string): C
   if (presented?.kind !== "ticket") return undefined;
   const ticket = tickets.get(presented.id);
   if (!codec.proves(presented, ticket?.digest) || ticket === undefined) return undefined;
-  // Used up also where the cookie is missing: whoever sends it without has found it somewhere.
+  // Used up also where the cookie is missing: anyone who sends it without has found it somewhere.
   tickets.delete(presented.id);
   const session = goodSession(state, ticket.sessionId);
   if (session === undefined || clock.monotonicMs() >= ticket.endsAtMs) return undefined;
@@ -178,7 +178,7 @@ function issue(state: State, session: SessionRecord): IssuedSession {
 }
 
 /** Ends those that were used longest ago where there are too many. */
-function makeRoom(state: State, keyId: string): void {
+function makeSpace(state: State, keyId: string): void {
   const byUse = [...state.sessions.values()].sort((a, b) => lastUse(state, a) - lastUse(state, b));
   const own = byUse.filter((session) => session.keyId === keyId);
   for (const { id } of own.slice(0, Math.max(0, own.length - maxSessionsPerKey))) forget(state, id);
@@ -195,7 +195,7 @@ function begin(state: State, keyId: string, remoteAddress: string | null): Issue
     ...{ createdAt: now, lastUsedAt: now, elevatedUntil: null },
     endsAt: now + limits.absoluteMs,
   });
-  makeRoom(state, keyId);
+  makeSpace(state, keyId);
   return made;
 }
 

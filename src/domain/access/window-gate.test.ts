@@ -111,7 +111,7 @@ describe("change windows", () => {
       details: { reason: "outside_window", window: "night", next_window: "1970-01-11T03:00:00.000Z" },
     });
     expect(heldMessage({ ...held, way: "forbidden", nextAt: null })).toContain(
-      "inside the window night, which forbids it: no time is in sight when it is allowed",
+      "inside the window night, which forbids it: no time at which it is allowed is in sight",
     );
   });
 

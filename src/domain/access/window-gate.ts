@@ -48,7 +48,7 @@ function rulesOf(plans: readonly WindowPlan[]): readonly Rule[] {
   }));
 }
 
-/** Phases that are looked at in search of a time when something is allowed. */
+/** Phases that are inspected in search of a time when something is allowed. */
 const mostPhases = 500;
 
 interface Relevant {
@@ -115,7 +115,7 @@ export const overrideHeader = "X-Window-Override";
 export function heldMessage({ window, need, way, nextAt }: Held): string {
   const where = way === "outside" ? `outside the window ${window}` : `inside the window ${window}, which forbids it`;
   const again =
-    nextAt === null ? "no time is in sight when it is allowed" : `it is allowed from ${toTimestamp(nextAt)} on`;
+    nextAt === null ? "no time at which it is allowed is in sight" : `it is allowed from ${toTimestamp(nextAt)} on`;
   return `cannot use ${needText(need)} ${where}: ${again} (a key with windows:override may say why it is needed now, in ${overrideHeader})`;
 }
 
@@ -175,7 +175,7 @@ export function createWindowGate(ports: {
         return { plan: given[at] ?? rule, phase, opensNextAt: opensNext(rule, phase) };
       });
     },
-    /** The open windows in which nobody is told of alerts and checks. */
+    /** The open windows in which nobody is notified of alerts and checks. */
     silent: (): readonly WindowState[] => {
       const now = clock.now();
       const open = rules.filter((rule) => rule.isSilent && rule.phase(now).isOpen);

@@ -18,7 +18,7 @@ export interface Phase {
   readonly knownUntil: number;
 }
 
-/** Openings without a gap that are looked at; a window with more has no end in sight. */
+/** Openings without a gap that are inspected; a window with more has no end in sight. */
 const mostOpenings = 200;
 
 function openPhase({ calendar, durationMs, delayMs }: WindowTimes, openedAt: number): Phase {
@@ -49,7 +49,7 @@ export function phaseAt(times: WindowTimes, at: number): Phase {
   };
 }
 
-/** {@link phaseAt}, computed anew only where the last answer does not hold: also before it, since clocks are set back. */
+/** {@link phaseAt}, computed again only where the last answer does not hold: also before it, since clocks are set back. */
 export function createPhases(times: WindowTimes): (at: number) => Phase {
   let last: { readonly from: number; readonly phase: Phase } | undefined;
   return (at) => {

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { Clock } from "#kernel/clock.ts";
 import { createFakeAlertStore, type FakeAlertStore } from "../../../test/fakes/alert-store.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
-import { type AlertNews, createAlerts, type Evaluator } from "./alerts.ts";
+import { type AlertEvent, createAlerts, type Evaluator } from "./alerts.ts";
 
 const secondMs = 1_000;
 const minuteMs = 60_000;
@@ -12,8 +12,8 @@ const hourMs = 60 * minuteMs;
 let clock: FakeClock;
 let store: FakeAlertStore;
 let startMs: number;
-let told: string[];
-let news: AlertNews[];
+let notified: string[];
+let event: AlertEvent[];
 let troubles: unknown[];
 let silenced: Set<string>;
 let cpu: number;
@@ -24,8 +24,8 @@ function reset(): void {
   clock = createFakeClock();
   startMs = clock.monotonicMs();
   store = createFakeAlertStore();
-  told = [];
-  news = [];
+  notified = [];
+  event = [];
   troubles = [];
   silenced = new Set();
   cpu = 10;
@@ -34,7 +34,7 @@ function reset(): void {
 }
 beforeEach(reset);
 
-/** A process: what an ended one would tell is not heard. */
+/** A process: what an ended one reports is ignored. */
 async function open(evaluator: Evaluator = "steward", { ofAlerts = clock }: { ofAlerts?: Clock } = {}) {
   const alerts = createAlerts({
     evaluator,
@@ -51,9 +51,9 @@ async function open(evaluator: Evaluator = "steward", { ofAlerts = clock }: { of
     store,
     isSilenced: (name) => silenced.has(name),
     clock: ofAlerts,
-    tell(each) {
-      news.push(each);
-      told.push(`${each.condition.name} ${each.what} ${(clock.monotonicMs() - startMs) / secondMs}`);
+    notify(each) {
+      event.push(each);
+      notified.push(`${each.condition.name} ${each.what} ${(clock.monotonicMs() - startMs) / secondMs}`);
     },
     onTrouble: (error) => void troubles.push(error),
   });
@@ -74,7 +74,7 @@ describe("an alert", () => {
     const alerts = await open();
     await clock.advance(hourMs);
     expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "inactive", since: null, value });
-    expect(told).toEqual([]);
+    expect(notified).toEqual([]);
   });
 
   it("is pending until it has held for its duration, and fires from then on", async () => {
@@ -111,14 +111,14 @@ describe("an alert", () => {
     cpu = 10;
     await clock.advance(hourMs);
     // 330 s: five minutes and thirty seconds. Then at the first look through the group after four hours.
-    expect(told).toEqual([
+    expect(notified).toEqual([
       "HighCPUUsage firing 330",
       "HighCPUUsage repeated 14730",
       "HighCPUUsage repeated 29130",
       "HighCPUUsage resolved 32430",
     ]);
     await clock.advance(24 * hourMs);
-    expect(told).toHaveLength(4);
+    expect(notified).toHaveLength(4);
     expect(store.alerts()).toEqual([]);
   });
 
@@ -128,7 +128,7 @@ describe("an alert", () => {
     await clock.advance(5 * minuteMs + 15 * secondMs);
     cpu = 10;
     await clock.advance(hourMs);
-    expect(told).toEqual([]);
+    expect(notified).toEqual([]);
   });
 
   it("that comes and goes has at least five minutes between two of its notifications", async () => {
@@ -141,10 +141,10 @@ describe("an alert", () => {
       cpu = 99;
       await clock.advance(6 * minuteMs);
     }
-    const moments = (word: string) =>
-      told.filter((each) => each.includes(word)).map((each) => Number(each.split(" ")[2]));
-    const fired = moments("firing");
-    const resolved = moments("resolved");
+    const timestamps = (word: string) =>
+      notified.filter((each) => each.includes(word)).map((each) => Number(each.split(" ")[2]));
+    const fired = timestamps("firing");
+    const resolved = timestamps("resolved");
     for (const [index, at] of fired.entries()) {
       expect(at - (fired[index - 1] ?? -300)).toBeGreaterThanOrEqual(300);
       expect((resolved[index] ?? at + 300) - at).toBeGreaterThanOrEqual(300);
@@ -156,7 +156,7 @@ describe("an alert", () => {
     disk = 93.26;
     await open();
     await clock.advance(6 * minuteMs);
-    expect(news).toMatchObject([
+    expect(event).toMatchObject([
       { what: "firing", value: 93.26, since: clock.now() - 6 * minuteMs, condition: { severity: "critical" } },
     ]);
   });
@@ -168,7 +168,7 @@ describe("an alert", () => {
     disk = new Error("no such file system");
     await clock.advance(hourMs);
     expect(stateOf(alerts, "DiskSpaceLow")).toMatchObject({ state: "firing", value: null });
-    expect(told).toEqual(["DiskSpaceLow firing 330"]);
+    expect(notified).toEqual(["DiskSpaceLow firing 330"]);
     expect(troubles.length).toBeGreaterThan(0);
   });
 
@@ -198,7 +198,7 @@ describe("an alert whose value hangs", () => {
     expect(stateOf(alerts, "DiskSpaceLow")).toMatchObject({ state: "not_evaluated", value: null });
     await clock.advance(hourMs);
     // From the first look on, which waited for ten seconds.
-    expect(told).toEqual(["HighCPUUsage firing 345"]);
+    expect(notified).toEqual(["HighCPUUsage firing 345"]);
     expect(troubles.map(String)).toEqual(["Error: root_filesystem_percent cannot be measured: no answer within 10 s"]);
     expect(diskReadings).toBe(1);
   });
@@ -217,7 +217,7 @@ describe("an alert whose value hangs", () => {
     await clock.advance(15 * secondMs);
     expect(stateOf(alerts, "DiskSpaceLow")).toMatchObject({ state: "inactive", value: 10 });
     await clock.advance(5 * minuteMs);
-    expect(told).toEqual(["DiskSpaceLow firing 330", "DiskSpaceLow resolved 4230"]);
+    expect(notified).toEqual(["DiskSpaceLow firing 330", "DiskSpaceLow resolved 4230"]);
     expect(troubles).toHaveLength(1);
   });
 
@@ -244,10 +244,10 @@ describe("a silence", () => {
     const alerts = await open();
     await clock.advance(2 * hourMs);
     expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "firing", silenced: true });
-    expect(told).toEqual([]);
+    expect(notified).toEqual([]);
     silenced.clear();
     await clock.advance(5 * minuteMs);
-    expect(told).toHaveLength(1);
+    expect(notified).toHaveLength(1);
   });
 
   it("delays the notification that an alert is resolved, and does not lose it", async () => {
@@ -257,15 +257,15 @@ describe("a silence", () => {
     silenced.add("HighCPUUsage");
     cpu = 10;
     await clock.advance(hourMs);
-    expect(told).toHaveLength(1);
+    expect(notified).toHaveLength(1);
     silenced.clear();
     await clock.advance(5 * minuteMs);
-    expect(told.at(-1)).toMatch(/resolved/);
+    expect(notified.at(-1)).toMatch(/resolved/);
   });
 });
 
 describe("an alert over a restart", () => {
-  it("goes on counting its duration, without the downtime of the service", async () => {
+  it("continues counting its duration, without the downtime of the service", async () => {
     cpu = 99;
     const first = await open();
     await clock.advance(3 * minuteMs);
@@ -333,7 +333,7 @@ describe("an alert when the clock is set", () => {
       since: new Date(clock.now() - 5 * minuteMs).toISOString(),
     });
     await clock.advance(30 * secondMs);
-    expect(told).toEqual(["HighCPUUsage firing 330"]);
+    expect(notified).toEqual(["HighCPUUsage firing 330"]);
   });
 
   it("back while the service did not run keeps its timers", async () => {
@@ -366,7 +366,7 @@ describe("the evaluator of alerts", () => {
       await clock.advance(hourMs);
       for (const alert of alerts.list())
         expect(alert).toMatchObject({ state: "not_evaluated", evaluated_by: evaluator });
-      expect(told).toEqual([]);
+      expect(notified).toEqual([]);
     },
   );
 });
@@ -376,7 +376,7 @@ it("an alert is notified although its state cannot be stored on a full disk", as
   store.fault = new Error("database or disk is full");
   await open();
   await clock.advance(6 * minuteMs);
-  expect(told).toEqual(["DiskSpaceLow firing 330"]);
+  expect(notified).toEqual(["DiskSpaceLow firing 330"]);
 });
 
 it("any sequence of values and restarts: firing and resolved notifications of an alert alternate, and the last one is its state", async () => {
@@ -393,9 +393,9 @@ it("any sequence of values and restarts: firing and resolved notifications of an
         alerts = await open();
       }
       await clock.advance(15 * minuteMs);
-      const words = told.map((each) => each.split(" ")[1]);
-      const isTold = words.length > 0 && words.at(-1) !== "resolved";
-      expect(isTold).toBe(stateOf(alerts, "HighCPUUsage")?.state === "firing");
+      const words = notified.map((each) => each.split(" ")[1]);
+      const isNotified = words.length > 0 && words.at(-1) !== "resolved";
+      expect(isNotified).toBe(stateOf(alerts, "HighCPUUsage")?.state === "firing");
       for (const [index, word] of words.entries()) {
         if (word !== "repeated")
           expect(word).toBe(

@@ -4,12 +4,12 @@ import { isOver } from "#kernel/async.ts";
 import { type Clock, type Dispose, toTimestamp } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
 import { type AlertCondition, type AlertMetric, alertConditions } from "./conditions.ts";
-import { type AlertTelling, evaluated, isQuiet, quietAlert, resumed } from "./evaluation.ts";
+import { type AlertNotifier, evaluated, isQuiet, quietAlert, resumed } from "./evaluation.ts";
 
 /** As often as Prometheus scrapes. */
 const evaluationIntervalMs = 15_000;
 const readingMs = 10_000;
-/** After a longer absence a pending condition begins anew, as with Prometheus. */
+/** After a longer absence a pending condition starts over, as with Prometheus. */
 const toleratedMs = 60 * 60_000;
 
 /** All but whether the host is down, which it cannot measure itself. */
@@ -17,8 +17,8 @@ export type Readings = Readonly<Record<Exclude<AlertMetric, "scrape_target_down"
 
 export type Evaluator = "steward" | "prometheus" | "nobody";
 
-export interface AlertNews {
-  readonly what: AlertTelling;
+export interface AlertEvent {
+  readonly what: AlertNotifier;
   readonly condition: AlertCondition;
   readonly value: number | undefined;
   readonly since: number;
@@ -81,10 +81,10 @@ export function createAlerts(ports: {
   readonly store: Pick<AlertStore, "alerts" | "saveAlert" | "forgetAlert">;
   readonly isSilenced: (alert: AlertName) => boolean;
   readonly clock: Clock;
-  readonly tell: (news: AlertNews) => void;
+  readonly notify: (event: AlertEvent) => void;
   readonly onTrouble: (error: unknown) => void;
 }) {
-  const { evaluator, readings, store, isSilenced, clock, tell, onTrouble } = ports;
+  const { evaluator, readings, store, isSilenced, clock, notify, onTrouble } = ports;
   const isOwn = evaluator === "steward";
   const entries = isOwn ? remembered(store, clock, onTrouble) : new Map<AlertName, Entry>();
   let lookedAtMs = clock.monotonicMs();
@@ -111,10 +111,10 @@ export function createAlerts(ports: {
     const { name } = condition;
     const before = entries.get(name)?.tracked ?? quietAlert;
     const result = evaluated(before, condition, { value, elapsedMs, isSilenced: isSilenced(name) });
-    const { tracked, tell: what } = result;
+    const { tracked, notify: what } = result;
     entries.set(name, { tracked, value });
     keep(name, before, tracked);
-    if (what !== undefined) tell({ what, condition, value, since: sinceOf(tracked) });
+    if (what !== undefined) notify({ what, condition, value, since: sinceOf(tracked) });
   };
 
   const evaluate = async (): Promise<void> => {

@@ -1,18 +1,18 @@
 import type { Tracked } from "#domain/ports/alerts.ts";
 import { type AlertCondition, alertRouting } from "./conditions.ts";
 
-export type AlertTelling = "firing" | "repeated" | "resolved";
+export type AlertNotifier = "firing" | "repeated" | "resolved";
 
 export interface Evaluation {
   readonly tracked: Tracked;
-  readonly tell?: AlertTelling;
+  readonly notify?: AlertNotifier;
 }
 
 export const quietAlert: Tracked = {
   heldMs: null,
   isFiring: false,
-  isToldFiring: false,
-  sinceToldMs: 0,
+  isNotifiedFiring: false,
+  sinceNotifiedMs: 0,
   groupMs: null,
   isFirstWait: false,
 };
@@ -33,20 +33,24 @@ function judged(tracked: Tracked, rule: Rule, value: number | undefined, elapsed
   return { ...tracked, heldMs, isFiring: tracked.isFiring || heldMs >= rule.durationMs };
 }
 
-function news({ isFiring, isToldFiring, sinceToldMs }: Tracked, isSilenced: boolean): AlertTelling | undefined {
+function event(
+  { isFiring, isNotifiedFiring, sinceNotifiedMs }: Tracked,
+  isSilenced: boolean,
+): AlertNotifier | undefined {
   if (isSilenced) return undefined;
-  if (!isFiring) return isToldFiring ? "resolved" : undefined;
-  if (!isToldFiring) return "firing";
-  return sinceToldMs >= alertRouting.repeatIntervalMs ? "repeated" : undefined;
+  if (!isFiring) return isNotifiedFiring ? "resolved" : undefined;
+  if (!isNotifiedFiring) return "firing";
+  return sinceNotifiedMs >= alertRouting.repeatIntervalMs ? "repeated" : undefined;
 }
 
 function flushed(tracked: Tracked, isSilenced: boolean): Evaluation {
-  const tell = news(tracked, isSilenced);
+  const notify = event(tracked, isSilenced);
   const looked: Tracked = { ...tracked, groupMs: 0, isFirstWait: false };
-  const told: Tracked = tell === undefined ? looked : { ...looked, isToldFiring: tell !== "resolved", sinceToldMs: 0 };
-  const isOver = !told.isFiring && !told.isToldFiring;
-  const next = isOver ? { ...quietAlert, heldMs: told.heldMs } : told;
-  return { tracked: next, ...(tell !== undefined && { tell }) };
+  const notified: Tracked =
+    notify === undefined ? looked : { ...looked, isNotifiedFiring: notify !== "resolved", sinceNotifiedMs: 0 };
+  const isOver = !notified.isFiring && !notified.isNotifiedFiring;
+  const next = isOver ? { ...quietAlert, heldMs: notified.heldMs } : notified;
+  return { tracked: next, ...(notify !== undefined && { notify }) };
 }
 
 /**
@@ -60,7 +64,7 @@ export function evaluated(
 ): Evaluation {
   const { value, elapsedMs, isSilenced } = input;
   const judgedNow = judged(before, rule, value, elapsedMs);
-  const tracked: Tracked = { ...judgedNow, sinceToldMs: judgedNow.sinceToldMs + elapsedMs };
+  const tracked: Tracked = { ...judgedNow, sinceNotifiedMs: judgedNow.sinceNotifiedMs + elapsedMs };
   if (tracked.groupMs === null) {
     return { tracked: tracked.isFiring ? { ...tracked, groupMs: 0, isFirstWait: true } : tracked };
   }
@@ -81,7 +85,7 @@ export function resumed(tracked: Tracked, awayMs: number, toleratedMs: number): 
   return {
     ...tracked,
     heldMs: isStale ? null : grown,
-    sinceToldMs: tracked.sinceToldMs + awayMs,
+    sinceNotifiedMs: tracked.sinceNotifiedMs + awayMs,
     groupMs: groupMs === null ? null : groupMs + awayMs,
   };
 }

@@ -39,7 +39,7 @@ export function alertHandlers(ports: {
   readonly alerts: Pick<Alerts, "list">;
   readonly silences: Silences;
   readonly checkIds: () => readonly string[];
-  /** Windows of the settings in which nobody is told of anything, while they are open. */
+  /** Windows of the settings in which nobody is notified of anything, while they are open. */
   readonly silentWindows: () => readonly SilentWindow[];
   readonly clock: Pick<Clock, "now">;
 }): Omit<Handlers<typeof alerts>, "listNotifications" | "testNotifications"> {
@@ -56,7 +56,7 @@ export function alertHandlers(ports: {
   };
 
   const silencedName = (alert: string | undefined, check: string | undefined): string => {
-    if (alert !== undefined && check !== undefined) throw invalid("check", "cannot stand beside alert");
+    if (alert !== undefined && check !== undefined) throw invalid("check", "cannot be given together with alert");
     const name = alert ?? check;
     if (name === undefined) throw invalid("alert", "is missing: an alert, or a check in `check`");
     if (check !== undefined && !checkIds().includes(check)) throw invalid("check", "is not the id of a health check");

@@ -12,7 +12,7 @@ const maxWindows = 200;
 const burst = 100;
 const refill = 10;
 
-type Told = Pick<
+type Reported = Pick<
   AuditEntry,
   "outcome" | "status" | "error" | "target" | "key_id" | "key_name" | "certificate" | "remote_address"
 >;
@@ -20,7 +20,7 @@ type Told = Pick<
 interface Window {
   count: number;
   /** What the counted calls have in common. */
-  told: Told | undefined;
+  reported: Reported | undefined;
   since: string;
   until: string;
   lengthMs: number;
@@ -30,7 +30,7 @@ interface Window {
 const shared = (one: string | null, other: string | null): string | null => (one === other ? one : null);
 
 /** Keeps only what both share: nobody is named for a call of another. */
-const inCommon = (one: Told, other: Told): Told => ({
+const inCommon = (one: Reported, other: Reported): Reported => ({
   ...one,
   target: Object.fromEntries(Object.entries(one.target).filter(([name, value]) => other.target[name] === value)),
   key_id: shared(one.key_id, other.key_id),
@@ -51,7 +51,7 @@ export function createRefusals({ log, clock }: { log: Pick<AuditLog, "record">; 
 
   const open = (key: string, since: string, now: number): Window => {
     const endsAtMs = now + lookEveryMs;
-    const window = { count: 0, told: undefined, since, until: since, lengthMs: lookEveryMs, endsAtMs };
+    const window = { count: 0, reported: undefined, since, until: since, lengthMs: lookEveryMs, endsAtMs };
     windows.set(key, window);
     return window;
   };
@@ -60,17 +60,17 @@ export function createRefusals({ log, clock }: { log: Pick<AuditLog, "record">; 
     if (window.count === 0) window.since = entry.time;
     window.count += 1;
     window.until = entry.time;
-    window.told = window.told === undefined ? entry : inCommon(window.told, entry);
+    window.reported = window.reported === undefined ? entry : inCommon(window.reported, entry);
   };
 
-  const write = (window: Window, told: Told): void => {
+  const write = (window: Window, reported: Reported): void => {
     const { count, since, until } = window;
-    const { outcome, status, error, key_id, key_name, certificate, remote_address } = told;
-    const target = { ...told.target, since, until };
+    const { outcome, status, error, key_id, key_name, certificate, remote_address } = reported;
+    const target = { ...reported.target, since, until };
     const who = { key_id, key_name, certificate, remote_address };
     log.record(auditEvent(callsRefused, clock.now(), { outcome, status, error, ...who, target, count }));
     window.count = 0;
-    window.told = undefined;
+    window.reported = undefined;
   };
 
   const look = (isLast: boolean): void => {
@@ -78,11 +78,11 @@ export function createRefusals({ log, clock }: { log: Pick<AuditLog, "record">; 
     budget = Math.min(burst, budget + refill);
     for (const [key, window] of windows) {
       if (!isLast && now < window.endsAtMs) continue;
-      if (window.told === undefined) {
+      if (window.reported === undefined) {
         windows.delete(key);
         continue;
       }
-      write(window, window.told);
+      write(window, window.reported);
       window.lengthMs = Math.min(longestWindowMs, window.lengthMs * 2);
       window.endsAtMs = now + window.lengthMs;
     }

@@ -13,7 +13,7 @@ describe("what a model reads", () => {
     expect(cleaned({ message: [text] })).toEqual({ message: ["ab"] });
   });
 
-  it("keeps what has to be sent back, also where it has the shape of a secret", () => {
+  it("keeps what must be sent back, also where it has the shape of a secret", () => {
     const random =
       "plan_o9jiYdiA3XpJqMv0.mx1tz7dq.jy_GAfR9mxahATTbeyJkRZM-xDKx0NFpN1ZCE9LYvog.T65wA1k4o4ZutvV0CEXbei8Dvahq";
     const answer = { plan_token: random, cursor: random, next_cursor: random };

@@ -68,7 +68,7 @@ export function checked<const T extends readonly (() => unknown)[]>(...parts: T)
       if (isFault(error)) {
         if (faults.push(error) === maxFaults) refuseAll(faults);
       }
-      // What else is in the way is not told before the request is right.
+      // Other obstacles are not reported before the request is valid.
       else if (faults.length === 0 || !(error instanceof DomainError)) throw error;
       return undefined;
     }

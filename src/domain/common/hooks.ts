@@ -17,7 +17,7 @@ export interface Hooks {
   readonly names: (event: HookEvent) => readonly string[];
   /** Calls one after the other. @returns the first veto, if any. */
   readonly ask: (event: PreEvent, subject: HookSubject) => Promise<Veto | undefined>;
-  readonly tell: (event: PostEvent, subject: HookSubject) => Promise<void>;
+  readonly notify: (event: PostEvent, subject: HookSubject) => Promise<void>;
 }
 
 export const refusedBy = ({ hook, reason }: Veto, what: string): DomainError =>

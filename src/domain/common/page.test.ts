@@ -23,7 +23,7 @@ it("the last page of a list has no cursor", () => {
   expect(wholeList(5)).toEqual({ total: 5, limit: null, next_cursor: null });
 });
 
-it("a page of a list that has changed goes on after the last member shown, or at its place if it was removed", () => {
+it("a page of a list that has changed continues after the last member shown, or at its place if it was removed", () => {
   const { next_cursor: cursor } = page({ limit: 3 }).shape;
   const next = (all: string): string => page({ limit: 3, cursor: cursor ?? "" }, all.split("")).items.join("");
   expect(next("xyabcdefgh")).toBe("def");

@@ -17,7 +17,7 @@ function parseCursor(cursor: string): { readonly at: number; readonly key: strin
   return { at: Number(at), key };
 }
 
-/** How many members of a list a page and those before it take. @throws DomainError for a text that is no cursor. */
+/** How many members of a list a page and those before it take. @throws DomainError for a text that is not a cursor. */
 export const membersUpTo = ({
   limit,
   cursor,
@@ -40,8 +40,8 @@ export const cursorBehind = (at: number, key: string): string => `${at}.${key}`;
 
 /**
  * A page of a list. The next one begins behind the same member also where the list has changed, and where that member is gone at its
- * place. @param total of the list, where `all` is only its beginning.
- * @throws DomainError for a text that is no cursor.
+ * place. @param total of the list, where `all` is only its start.
+ * @throws DomainError for a text that is not a cursor.
  */
 export function pageOf<T>(
   all: readonly T[],

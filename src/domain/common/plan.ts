@@ -47,7 +47,7 @@ export function essenceOf(plan: GroundedPlan): string {
     rollback_lacks: lacks,
     fix_id: fix,
   } = plan;
-  // Without steps it says why nothing would be done, in figures of the moment.
+  // Without steps it says why nothing would be done, in figures at present.
   const reason = steps.length === 0 || digested !== undefined ? undefined : plan.reason;
   return JSON.stringify([
     digested ?? steps,
@@ -95,11 +95,11 @@ export function differenceOf(planned: readonly string[], now: readonly string[])
   return { added: now.filter((each) => !before.has(each)), missing: planned.filter((each) => !after.has(each)) };
 }
 
-const toldDifferences = 5;
+const listedDifferences = 5;
 
 /** The first differences, after `it would now`. */
 export const differenceText = ({ added, missing }: PlanDifference): string =>
-  listNames([...added.map((each) => `also ${each}`), ...missing.map((each) => `not ${each}`)], toldDifferences);
+  listNames([...added.map((each) => `also ${each}`), ...missing.map((each) => `not ${each}`)], listedDifferences);
 
 /**
  * Compares what is about to be done with what was agreed to.

@@ -50,10 +50,10 @@ function endsAhead(lines: readonly string[]): readonly number[] {
   return ends;
 }
 
-function endOfKey(lines: readonly string[], begun: number, end: number): number {
-  if (end - begun <= longestKey) return end;
-  let at = begun;
-  while (at + 1 < lines.length && at - begun < longestKey && keyLine.test(lines[at + 1] ?? "")) at += 1;
+function endOfKey(lines: readonly string[], started: number, end: number): number {
+  if (end - started <= longestKey) return end;
+  let at = started;
+  while (at + 1 < lines.length && at - started < longestKey && keyLine.test(lines[at + 1] ?? "")) at += 1;
   return at;
 }
 
@@ -65,7 +65,7 @@ function tailOfKey(text: string): number {
   return first < 0 ? text.length : start + first;
 }
 
-/** Removes the end of a key without a beginning, and the lines of the key before it. */
+/** Removes the end of a key without a start, and the lines of the key before it. */
 function redactTail(lines: string[], at: number, end: Span): void {
   const line = lines[at] ?? "";
   const head = line.slice(0, end.start);

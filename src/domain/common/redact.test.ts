@@ -51,7 +51,7 @@ const shaped: Readonly<Record<string, fc.Arbitrary<string>>> = {
 const password = fc.oneof(
   mixed(8, 24),
   mixed(10, 24, `${letters}!#%^*()+~.,:/=?@-_$`).filter(
-    // What cannot be told from the next name and value of a list, an option, a variable, or the end of a list.
+    // What cannot be distinguished from the next name and value of a list, an option, a variable, or the end of a list.
     (each) => !/^[-$]|[,;&][\w.-]+[=:]|[,;&)}\]>]$/.test(each),
   ),
 );
@@ -175,7 +175,7 @@ describe("redact", () => {
 
   it.each(Object.entries(named))("removes what its name calls a secret: %s", (_, secrets) => {
     const property = fc.property(secrets, around, ({ secret, text }, before) => {
-      // Both may draw the name of a member of objects, which is no secret.
+      // Both may draw the name of a member of objects, which is not a secret.
       fc.pre(!before.some((each) => each.includes(secret.slice(0, 6)) || each.includes(secret.slice(-6))));
       const lines = `${before.join(" ").replaceAll(/["'`\\]/g, "")}\n${text}`;
       const found = redact(lines);
@@ -201,9 +201,9 @@ describe("redact", () => {
         expect(redacted.text).toMatch(/before[\s\S]*after/);
         expect(redacted.count).toBe(1);
       }
-      const begun = redact(["before", ...whole.slice(0, 1 + cut), "after that"].join("\n"));
-      expect(survivors(key.lines, begun.text)).toEqual([]);
-      expect(begun.text).toContain("after that");
+      const started = redact(["before", ...whole.slice(0, 1 + cut), "after that"].join("\n"));
+      expect(survivors(key.lines, started.text)).toEqual([]);
+      expect(started.text).toContain("after that");
       const ended = redact(["before", ...whole.slice(Math.min(cut, key.lines.length)), "after"].join("\n"));
       expect(survivors(key.lines, ended.text)).toEqual([]);
       for (const separator of [" ", "\\n", "\\r\\n"]) {

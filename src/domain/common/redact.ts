@@ -4,7 +4,7 @@ type Finder = (line: string) => readonly Span[];
 
 /** Terminal colours, also escaped: they could separate a name from its value. */
 const colour = /(?:\p{Cc}|\\u001b|\\x1b|\\e|\\033|#033)\[[0-9;]{0,16}m/giu;
-/** The beginning of a word: not after a letter or digit, unless that is an escaped line break. */
+/** The start of a word: not after a letter or digit, unless that is an escaped line break. */
 const begin = String.raw`(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))`;
 
 /** Secrets with a recognizable shape. Unlimited repetition comes last in each, to avoid backtracking. */
@@ -194,7 +194,7 @@ const quotedAfter = /\s{1,4}(?=['"])/y;
 
 /** Endings of names that belong to a secret, but are not secret. */
 const harmlessEnd =
-  /(?:file|path|dir|folder|name|types?|expir[a-z_]*|ttl|length|len|count|lifetime|policy|ur[il]|endpoint|age|version|format|status|hint|prompt|store|days|min|max|stdin|fd|command|authentication|limit|usage|algorithm|agent|retries|attempts|enabled|required|env|\.(?:service|socket|timer|path|target|mount|slice|scope|json|ya?ml|conf|cfg|ini|txt|log|sh|py|js|rb|go|php))$/i;
+  /(?:file|path|dir|directory|name|types?|expir[a-z_]*|ttl|length|len|count|lifetime|policy|ur[il]|endpoint|age|version|format|status|hint|prompt|store|days|min|max|stdin|fd|command|authentication|limit|usage|algorithm|agent|retries|attempts|enabled|required|env|\.(?:service|socket|timer|path|target|mount|slice|scope|json|ya?ml|conf|cfg|ini|txt|log|sh|py|js|rb|go|php))$/i;
 const harmlessValue =
   /^(?:\[redacted\]?|\*{3,}|x{3,}|null|none|nil|true|false|undefined|yes|no|\$\{[A-Z_][A-Z0-9_]*\}|\$[A-Z_]{3}[A-Z0-9_]*|[{[(|>]-?|(?:\[\]|\{\})[)}\]]{0,8})$/i;
 

@@ -6,7 +6,7 @@ import { createTokenBudgets, type Reservation } from "./budget.ts";
 const day = 24 * 60 * 60 * 1000;
 const start = Date.parse("2026-11-22T12:00:00Z");
 
-/** What may happen, in any order: a call begins, one that runs ends, time goes on. */
+/** What may happen, in any order: a call begins, one that runs ends, time continues. */
 const steps = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constant("begin" as const), tokens: fc.integer({ min: 1, max: 500 }) }),

@@ -110,7 +110,7 @@ export function reserveTokens(
 export const tokensOfCall = ({ maxTokens = usualOutputTokens, ...asked }: ChatInput): number =>
   estimateInput(asked) + maxTokens;
 
-/** @param settle is told what the call has used, once. */
+/** @param settle is called with what the call has used, once. */
 export function beginCall(
   { connectors, clock, onCall }: ChatCallPorts,
   { definition }: ChosenConnector,
@@ -148,7 +148,7 @@ export function beginCall(
         },
       }),
     /** The connector works, however the call ends. */
-    begun: (): void => connectors.used(definition, undefined),
+    started: (): void => connectors.used(definition, undefined),
     succeed(end: ChatEnd, outputBytes: number, content: string): ChatAnswer {
       const usage = usageOf(end.usage, input, outputBytes);
       connectors.used(definition, undefined);
@@ -159,9 +159,9 @@ export function beginCall(
     fail(error: unknown, outputBytes: number): unknown {
       // Failed attempts are counted in `lost`.
       const tokens = outputBytes === 0 ? 0 : brokenOff(outputBytes);
-      const ended = (result: CallResult, told: unknown): unknown => {
+      const ended = (result: CallResult, reported: unknown): unknown => {
         finish(result, tokens, undefined);
-        return told;
+        return reported;
       };
       if (outer.aborted) return ended("cancelled", cutShort(name));
       if (!(error instanceof ProviderFailed)) return ended("internal_error", error);

@@ -122,7 +122,7 @@ export function createChat(
         parts = chosen.provider.stream(toCall(input), call.signal)[Symbol.asyncIterator]();
         return parts.next();
       });
-      if (part.done !== true) call.begun();
+      if (part.done !== true) call.started();
       for (;;) {
         if (part.done === true || parts === undefined)
           throw new ProviderFailed("the answer broke off", { failure: "unreadable", isRetryable: true });

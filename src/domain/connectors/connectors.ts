@@ -257,7 +257,7 @@ export function createConnectors(ports: ConnectorsPorts) {
     },
     test: (definition: ConnectorDefinition, signal: AbortSignal): Promise<ConnectorTest> =>
       test(state, definition, signal),
-    /** Discovers connectors and probes those not used lately. Rounds do not overlap: later callers share the current one. */
+    /** Discovers connectors and probes those not used recently. Rounds do not overlap: later callers share the current one. */
     probe: (): Promise<void> => probe(state),
     /** Replaces the connectors. Unchanged ones keep their status until the next probe. */
     replace: (plan: ConnectorPlan, discovery: ConnectorDiscovery | undefined): Promise<void> => {

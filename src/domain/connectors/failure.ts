@@ -39,7 +39,7 @@ export const cutShort = (connector: string): DomainError =>
 export const takenTooSlowly = (connector: string, limitMs: number): DomainError =>
   unanswered(
     connector,
-    `cannot go on with the answer of connector ${connector}: it was not read within ${limitMs / 1000} s`,
+    `cannot continue with the answer of connector ${connector}: it was not read within ${limitMs / 1000} s`,
   );
 
 /** @param wanted the configured default that is missing; null without one. */

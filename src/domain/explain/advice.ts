@@ -14,7 +14,7 @@ export interface Advice {
 }
 
 const mostBytes = 4 * 1024;
-/** A shorter beginning of a runbook says nothing. */
+/** A shorter start of a runbook says nothing. */
 const leastBytes = 256;
 
 /** Writes the runbooks of some subjects for a model, in at most 4 KiB and without secrets. */
@@ -27,20 +27,20 @@ export function adviceOn(
   const texts: string[] = [];
   const omitted = faults.map(({ file, reason }) => `runbook ${inert(file)}: ${reason}`);
   let redactions = 0;
-  let room = mostBytes;
+  let space = mostBytes;
   for (const { id, title, body } of runbooksFor(runbooks, subjects, isWithin)) {
     const redacted = redact(`# ${title} (${id})\n${body}`);
     const whole = inertLines(redacted.text);
-    if (room < Math.min(leastBytes, utf8Length(whole))) {
+    if (space < Math.min(leastBytes, utf8Length(whole))) {
       omitted.push(`runbook ${id} (size limit)`);
       continue;
     }
-    const text = cutTo(whole, room);
+    const text = cutTo(whole, space);
     if (text !== whole) omitted.push(`runbook ${id}: the rest (size limit)`);
     ids.push(id);
     texts.push(text);
     redactions += redacted.count;
-    room -= utf8Length(text) + 2;
+    space -= utf8Length(text) + 2;
   }
   return { ids, text: texts.join("\n\n"), redactions, omitted };
 }

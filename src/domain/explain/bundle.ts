@@ -28,7 +28,7 @@ const mostOf = {
 } as const;
 const mostChanges = 50;
 const mostEpisodes = 10;
-/** How many times the shown text is checked for secrets: removing them makes room. */
+/** How many times the shown text is checked for secrets: removing them makes space. */
 const lookedAt = 4;
 
 export interface Bundle extends Omit<Part, "lines"> {
@@ -49,7 +49,7 @@ interface SafeText {
 const redactionsIn = (each: readonly Pick<SafeText, "redactions">[]): number =>
   each.reduce((sum, { redactions }) => sum + redactions, 0);
 
-/** @param rest what is told where some lines had to be left out. */
+/** @param rest what is said where some lines had to be left out. */
 const partOf = (kept: readonly SafeText[], isAll: boolean, rest: string): Part => ({
   lines: kept.map(({ text }) => text),
   redactions: redactionsIn(kept),
@@ -65,7 +65,7 @@ function safeText(text: string, most: number): SafeText {
 
 function checkPart(result: HealthCheckResult): Part {
   const { details, message, name } = result;
-  const told = safeText(message, mostOf.message);
+  const reported = safeText(message, mostOf.message);
   // On one line, so that a secret stays next to its name.
   const figures = safeText(JSON.stringify(details), mostOf.details);
   const calm = safeText(name, mostOf.run);
@@ -74,13 +74,13 @@ function checkPart(result: HealthCheckResult): Part {
       `id: ${result.check_id}`,
       `name: ${calm.text}`,
       `category: ${result.category}, severity: ${result.severity}`,
-      `status: ${result.status} since ${result.since}, looked at ${result.checked_at}`,
+      `status: ${result.status} since ${result.since}, checked at ${result.checked_at}`,
       `failures in a row: ${result.consecutive_failures}`,
       `fix: ${result.fix_id ?? "none"}${result.fixable ? "" : " (not for what was found)"}`,
-      `message: ${told.text}`,
+      `message: ${reported.text}`,
       `details: ${figures.text}`,
     ],
-    redactions: told.redactions + figures.redactions + calm.redactions,
+    redactions: reported.redactions + figures.redactions + calm.redactions,
     omitted: figures.text.endsWith("bytes cut off]") ? ["details of the check: the rest (size limit)"] : [],
   };
 }
@@ -104,18 +104,18 @@ function historyParts(history: ExplainSources["history"], checkId: string, nowMs
   }
   const changes = changesIn(runs.filter(({ checkedAt }) => checkedAt >= nowMs - checkHistoryWindowMs));
   const written = changes.slice(-mostChanges).map(({ checkedAt, status, message }) => {
-    const told = safeText(message, mostOf.run);
-    return { text: `${toTimestamp(checkedAt)} ${status}: ${told.text}`, redactions: told.redactions };
+    const reported = safeText(message, mostOf.run);
+    return { text: `${toTimestamp(checkedAt)} ${status}: ${reported.text}`, redactions: reported.redactions };
   });
   const kept = newest(written, mostOf.history);
   const episodes = episodesOf(runs);
-  const told = newest(
+  const reported = newest(
     episodes.slice(-mostEpisodes).map((episode) => safeText(episodeLine(episode), mostOf.run)),
     mostOf.episodes,
   );
   return {
     changes: partOf(kept, kept.length === changes.length, "history of the check: earlier changes"),
-    episodes: partOf(told, told.length === episodes.length, "earlier episodes of the check: more of them"),
+    episodes: partOf(reported, reported.length === episodes.length, "earlier episodes of the check: more of them"),
   };
 }
 
@@ -163,31 +163,31 @@ interface Around extends Part {
   readonly units?: readonly string[];
 }
 
-/** What stands around a finding, as far as the caller may read it; the first that are told have room first. */
+/** What stands around a finding, as far as the caller may read it; the first ones get space first. */
 async function aroundPart(
   { reads, maySee }: Pick<ExplainSources, "reads" | "maySee">,
   result: HealthCheckResult,
   context: Context,
 ): Promise<readonly Around[]> {
-  let room = mostOf.around;
-  const told: Around[] = [];
+  let space = mostOf.around;
+  const reported: Around[] = [];
   for (const { title, scope, read } of surroundings.filter(({ concerns }) => concerns(result))) {
     const name = title.toLowerCase();
     if (!maySee(context, scope)) {
-      told.push({ title, ...nothing(`${name}: this key lacks the scope ${scope}`) });
+      reported.push({ title, ...nothing(`${name}: this key lacks the scope ${scope}`) });
       continue;
     }
     try {
       const { lines: found, units = [] } = await read(reads, result, context);
       const lines = found.map((line) => safeText(line, mostOf.run));
-      const kept = [...newest(lines.toReversed(), Math.min(room, mostOf.each))].reverse();
-      room -= kept.reduce((sum, { text }) => sum + utf8Length(text) + 1, 0);
-      told.push({ title, units, ...partOf(kept, kept.length === lines.length, `${name}: more of them`) });
+      const kept = [...newest(lines.toReversed(), Math.min(space, mostOf.each))].reverse();
+      space -= kept.reduce((sum, { text }) => sum + utf8Length(text) + 1, 0);
+      reported.push({ title, units, ...partOf(kept, kept.length === lines.length, `${name}: more of them`) });
     } catch (error) {
-      told.push({ title, ...nothing(`${name}: it cannot be read (${redactedMessage(error)})`) });
+      reported.push({ title, ...nothing(`${name}: it cannot be read (${redactedMessage(error)})`) });
     }
   }
-  return told;
+  return reported;
 }
 
 async function advicePart(

@@ -26,7 +26,7 @@ describe("episodes of a check", () => {
     expect(shortly(...statuses)).toEqual(episodes);
   });
 
-  it("are told with begin, end, length and the message of the worst run", () => {
+  it("are reported with begin, end, length and the message of the worst run", () => {
     const [episode] = episodesOf(runsOf("warn", "fail", "pass"));
     expect(episode && episodeLine(episode)).toBe(
       "1970-01-01T00:00:00.000Z to 1970-01-01T00:02:00.000Z (2 min), fail: fail 1",

@@ -39,7 +39,7 @@ export const silent = (connector: string): DomainError =>
 
 /** The routes need a key, so there is a caller. */
 export const known = (caller: Caller | undefined): Caller => {
-  if (caller === undefined) throw new DomainError("FORBIDDEN", "cannot ask a model for nobody: a key is needed");
+  if (caller === undefined) throw new DomainError("FORBIDDEN", "cannot ask a model: a key is needed");
   return caller;
 };
 

@@ -17,7 +17,7 @@ const mostLineBytes = 500;
 /** Entries may be of any length: an answer that is longer is asked for again with fewer of them. */
 const mostAnswerBytes = 4 * 1024 * 1024;
 const warning = 4;
-/** So many of the lines from around the change that there is room for what came later. */
+/** So many of the lines from around the change that there is space for what came later. */
 const mostOfChange = 50;
 
 export interface JournalLine {
@@ -87,7 +87,7 @@ const sequenceOf = ({ cursor }: LogEntry): number => Number.parseInt(/;i=([0-9a-
 const inOrder = (a: LogEntry, b: LogEntry): number =>
   a.timestamp === b.timestamp ? sequenceOf(a) - sequenceOf(b) : a.timestamp < b.timestamp ? -1 : 1;
 
-/** Messages without secrets. What a source wrote is looked at together: a key may stand in many entries. */
+/** Messages without secrets. What a source wrote is inspected together: a key may stand in many entries. */
 function redactedMessages(entries: readonly LogEntry[]) {
   const bySource = Map.groupBy(entries, ({ unit, identifier }) => `${unit}\n${identifier}`);
   const messages = new Map<LogEntry, string>();

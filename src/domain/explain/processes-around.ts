@@ -16,7 +16,7 @@ const by = (sort: "cpu" | "memory"): Surrounding["read"] =>
     return { lines: processes.map(lineOf) };
   };
 
-/** What no directory has and yet takes room. */
+/** What no directory has and yet uses space. */
 export const deletedFiles: Surrounding = {
   title: "Deleted files that are still open",
   scope: "processes:read",
@@ -48,7 +48,7 @@ async function stillRunning(
   return found;
 }
 
-/** The processes that a check names by their number, with their units, whose state and log tell more. */
+/** The processes that a check names by their number, with their units, whose state and log say more. */
 export const processesNamed: Surrounding = {
   title: "Processes that the check names",
   scope: "processes:read",

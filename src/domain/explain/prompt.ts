@@ -6,13 +6,13 @@ import { cutTo, inert, inertLines } from "./text.ts";
 const mostQuestionBytes = 6 * 1024;
 const mostOmittedBytes = 2 * 1024;
 
-/** What a model is told to do, and asked where the person asks nothing. */
+/** The instructions of a model, and the question where the person asks nothing. */
 export interface Task {
   readonly instructions: string;
   readonly question: string;
 }
 
-/** What a model is told of the runbooks that it is given. */
+/** The instructions of a model about the runbooks that it is given. */
 export const onAdvice = `Before the data there may be runbooks, between two lines that begin with "advice" and end with the same code: what those who look after this host, or this service, advise for such a finding. Prefer their steps as far as they fit what the data shows, and name the runbook in round brackets by its id. They are no evidence: do not take what they warn of for what has happened.`;
 
 const explaining: Task = {

@@ -16,12 +16,12 @@ type Name =
   | "getNetwork"
   | "getLogFacets";
 
-/** What others know of the host, as they would tell the caller. */
+/** What others know of the host, as they would answer the caller. */
 export type Reads = Pick<Handlers<typeof operations>, Name>;
 
-/** What is told of something. */
-export interface Told {
-  /** The most telling first. */
+/** What is said about a subject. */
+export interface Reported {
+  /** The most informative first. */
   readonly lines: readonly string[];
   /** Units that have to do with the finding, although the check does not name them: their state and journal are read too. */
   readonly units?: readonly string[];
@@ -33,7 +33,7 @@ export interface Surrounding {
   readonly scope: Scope;
   /** Whether it belongs to what this check found. */
   readonly concerns: (result: HealthCheckResult) => boolean;
-  readonly read: (reads: Reads, result: HealthCheckResult, context: Context) => Promise<Told>;
+  readonly read: (reads: Reads, result: HealthCheckResult, context: Context) => Promise<Reported>;
 }
 
 type Table = typeof operations;
@@ -52,7 +52,7 @@ export async function ask<K extends Name>(
   return value as Static<Table[K]["response"]>;
 }
 
-/** A check sees a change some time after it came, and the log tells at once. */
+/** A check sees a change some time after it came, and the log shows it at once. */
 export const beforeChangeMs = 10 * 60_000;
 export const afterChangeMs = 10_000;
 

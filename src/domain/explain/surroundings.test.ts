@@ -151,8 +151,8 @@ describe("what stands around a finding", () => {
     });
   });
 
-  it("of a full disk are the the directories and files that take most of the fullest file system, and what was written lately", async () => {
-    expect(await read(finding("disk_space", { path: "/srv" }), /room/)).toEqual({
+  it("of a full disk are the directories and files that take most of the fullest file system, and what was written recently", async () => {
+    expect(await read(finding("disk_space", { path: "/srv" }), /space/)).toEqual({
       asked: [{ path: "/srv", depth: 4, limit: 12, sort: "bytes" }],
       lines: [
         "written in the last hour: /srv/log: 1.0 MiB at T",
@@ -161,7 +161,7 @@ describe("what stands around a finding", () => {
         "not all of it was read (time)",
       ],
     });
-    expect(titlesOf(finding("disk_space")).join()).not.toContain("room");
+    expect(titlesOf(finding("disk_space")).join()).not.toContain("space");
   });
 
   it("of exhausted inodes are the directories with most entries", async () => {
@@ -185,7 +185,7 @@ describe("what stands around a finding", () => {
     expect((await read(finding("endpoints"), /Ports/, unknown)).lines).toEqual(["ss is not installed"]);
   });
 
-  it("are units that changed with the check or in the last hour, failed ones first, which are looked at if it names none", async () => {
+  it("are units that changed with the check or in the last hour, failed ones first, which are inspected if it names none", async () => {
     const all = [
       "srv-orders.mount: failed (failed) since 2026-01-01T11:59:00.000Z, result exit-code, nas:/orders on /srv/orders (nfs)",
       "cart.service: failed (failed) since 2026-01-01T08:58:00.000Z, result exit-code, The cart.service",
@@ -196,7 +196,7 @@ describe("what stands around a finding", () => {
       lines: all,
       units: ["srv-orders.mount", "cart.service"],
     });
-    // The state of services that it names is told elsewhere.
+    // The state of services that it names is reported elsewhere.
     const named = finding("systemd_failed", { units: ["cart.service", "srv-orders.mount"] });
     expect(await read(named, /Units whose/)).toMatchObject({
       lines: all.filter((each) => !each.startsWith("cart")),
@@ -222,10 +222,10 @@ describe("what stands around a finding", () => {
       ...[
         "Host",
         "Figures of the check at earlier times",
-        "Units whose state changed lately",
+        "Units whose state changed recently",
         "Other checks that fail or warn",
       ],
-      ...["Packages changed lately", "Changes through this service lately"],
+      ...["Packages changed recently", "Changes through this service recently"],
     ]);
   });
 });

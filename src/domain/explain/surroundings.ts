@@ -1,9 +1,9 @@
 import type { PackageHistory } from "#contract/packages.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { formatBytes } from "#kernel/text.ts";
+import { diskSpaceUsed, inodesUsed } from "./disk-space-around.ts";
 import { busiestProcesses, deletedFiles, largestProcesses, processesNamed } from "./processes-around.ts";
 import { ask, type Surrounding } from "./reads.ts";
-import { inodesTaken, roomTaken } from "./room-around.ts";
 import { changedUnits, listeners } from "./units-around.ts";
 
 const few = { checks: 12, transactions: 8, changes: 12, packages: 6, writers: 8, series: 6 } as const;
@@ -22,7 +22,7 @@ const looks = [
 const figuresBefore: Surrounding = {
   title: "Figures of the check at earlier times",
   scope: "health:read",
-  // What is asked about a unit alone is no check.
+  // What is asked about a unit alone is not a check.
   concerns: ({ check_id: check }) => check !== "",
   async read(reads, { check_id: check, checked_at: now }, context) {
     const found = new Map<string, string[]>();
@@ -65,7 +65,7 @@ function lineOfTransaction({ started_at: at, command, packages, error }: Transac
   return `${at} ${named.join(", ")}${rest}${failed}${command === null ? "" : ` (${command})`}`;
 }
 
-/** In the order in which they have room. */
+/** In the order in which they have space. */
 export const surroundings: readonly Surrounding[] = [
   {
     title: "Host",
@@ -85,9 +85,9 @@ export const surroundings: readonly Surrounding[] = [
   processesNamed,
   busiestProcesses,
   largestProcesses,
-  roomTaken,
+  diskSpaceUsed,
   deletedFiles,
-  inodesTaken,
+  inodesUsed,
   {
     title: "Units with most entries in the journal",
     scope: "logs:read",
@@ -121,7 +121,7 @@ export const surroundings: readonly Surrounding[] = [
     },
   },
   {
-    title: "Packages changed lately",
+    title: "Packages changed recently",
     scope: "packages:read",
     concerns: () => true,
     async read(reads, _, context) {
@@ -130,7 +130,7 @@ export const surroundings: readonly Surrounding[] = [
     },
   },
   {
-    title: "Changes through this service lately",
+    title: "Changes through this service recently",
     scope: "audit:read",
     concerns: () => true,
     async read(reads, _, context) {

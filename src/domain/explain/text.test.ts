@@ -43,7 +43,7 @@ describe("a text that is cut", () => {
   });
 });
 
-describe("the beginning of a text", () => {
+describe("the start of a text", () => {
   it.each([
     ["a short text", "one\ntwo\n", ["one", "two", ""]],
     ["nothing", "", [""]],

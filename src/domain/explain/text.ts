@@ -18,17 +18,17 @@ export const inertLines = (text: string): string =>
 export function cutTo(text: string, most: number, beyond = 0): string {
   const bytes = utf8Length(text) + beyond;
   if (bytes <= most) return text;
-  const told = (left: number): string => `…[${left} bytes cut off]`;
-  const room = most - utf8Length(told(bytes));
+  const reported = (left: number): string => `…[${left} bytes cut off]`;
+  const space = most - utf8Length(reported(bytes));
   let kept = "";
   let used = 0;
   for (const character of text) {
     const size = utf8Length(character);
-    if (used + size > room) break;
+    if (used + size > space) break;
     kept += character;
     used += size;
   }
-  return kept + told(bytes - used);
+  return kept + reported(bytes - used);
 }
 
 const usualChars = 2 * 1024;

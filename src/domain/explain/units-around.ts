@@ -36,7 +36,7 @@ function isChanged({ since: at }: UnitEntry, { since, checked_at: now }: HealthC
 
 /** Units of all kinds that changed around the change of the check or in the last hour, services without those that the check names. */
 export const changedUnits: Surrounding = {
-  title: "Units whose state changed lately",
+  title: "Units whose state changed recently",
   scope: "system:read",
   concerns: () => true,
   async read(reads, result, context) {

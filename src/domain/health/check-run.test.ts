@@ -7,13 +7,13 @@ import type { FixPlan } from "./fix.ts";
 
 const never = new AbortController().signal;
 const ill: Outcome = { status: "fail", message: "", details: {} };
-const step = { action: "mend it", run: () => Promise.resolve("mended") };
+const step = { action: "repair it", run: () => Promise.resolve("repaired") };
 
 function rig(plan: (signal: AbortSignal) => Promise<FixPlan>, mayFindNothing = true) {
   const clock = createFakeClock();
-  const fix = { id: "mend", mayFindNothing, plan: (_: Outcome, signal: AbortSignal) => plan(signal) };
+  const fix = { id: "repair", mayFindNothing, plan: (_: Outcome, signal: AbortSignal) => plan(signal) };
   const canFix = createFixability({ fixes: [fix], clock });
-  return { clock, ask: (fixId = "mend") => canFix({ checkId: "disk", fixId }, ill, never) };
+  return { clock, ask: (fixId = "repair") => canFix({ checkId: "disk", fixId }, ill, never) };
 }
 
 describe("whether a fix has something to do", () => {
@@ -31,7 +31,7 @@ describe("whether a fix has something to do", () => {
   ])("is known from the plan of another process, which %s, and that is ended", async (_, plan, expected) => {
     const events: string[] = [];
     const canFix = createFixability({
-      fixes: [{ id: "mend", mayFindNothing: true, plan: () => Promise.reject(new Error("planned in this process")) }],
+      fixes: [{ id: "repair", mayFindNothing: true, plan: () => Promise.reject(new Error("planned in this process")) }],
       openElsewhere(checkId) {
         events.push(`open ${checkId}`);
         const close = () => Promise.resolve(void events.push("close"));
@@ -40,18 +40,18 @@ describe("whether a fix has something to do", () => {
       },
       clock: createFakeClock(),
     });
-    expect(await canFix({ checkId: "disk", fixId: "mend" }, ill, never)).toBe(expected);
+    expect(await canFix({ checkId: "disk", fixId: "repair" }, ill, never)).toBe(expected);
     expect(events).toEqual(["open disk", "close"]);
   });
 
   it("is assumed when its plan fails or takes too long", async () => {
     expect(await rig(() => Promise.reject(new Error("the lock is held"))).ask()).toBe(true);
-    const told: boolean[] = [];
+    const reported: boolean[] = [];
     const slow = rig(
       (signal) =>
         new Promise((resolve) => {
           signal.addEventListener("abort", () => {
-            told.push(true);
+            reported.push(true);
             resolve({ steps: [] });
           });
         }),
@@ -59,7 +59,7 @@ describe("whether a fix has something to do", () => {
     const asked = slow.ask();
     await slow.clock.advance(30_000);
     expect(await asked).toBe(true);
-    expect(told).toEqual([true]);
+    expect(reported).toEqual([true]);
   });
 
   it("is assumed without a plan for a fix that always has", async () => {

@@ -14,7 +14,7 @@ export interface CheckPlan {
   readonly intervalMs?: number;
   /** Runs in a row until a problem is hard. */
   readonly attempts?: number;
-  /** Whether the host is meant to have no way out; a check can be told otherwise. */
+  /** Whether the host is meant to have no way out; a check can be configured otherwise. */
   readonly isIsolated?: boolean;
   readonly checks: Readonly<
     Record<

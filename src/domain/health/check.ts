@@ -78,7 +78,7 @@ export interface Check {
   readonly intervalMs?: number;
   /** While it passes or is skipped, unless settings say otherwise: for a question that is expensive to the host. */
   readonly calmIntervalMs?: number;
-  /** Checks of one group fall due at the same moment: one process of root can answer for all of them. */
+  /** Checks of one group fall due at the same time: one process of root can answer for all of them. */
   readonly group?: string;
   readonly timeoutMs?: number;
   /** Further time for a check that enforces its limit itself: to end what it has started, and to report it. */
@@ -87,9 +87,9 @@ export interface Check {
   readonly guardedBy?: GuardedBy;
   /** Ids of its fixes, the usual one first. */
   readonly fixes?: readonly string[];
-  /** What it says where its subject is absent, told without the rights that {@link run} may need, and asked for before that. */
+  /** What it reports where its subject is absent, without the rights that {@link run} may need, and asked for before that. */
   readonly absent?: () => Promise<Outcome | undefined>;
-  /** @param askedAtMs on the monotonic clock: what was seen before that moment is not an answer. Now by default. */
+  /** @param askedAtMs on the monotonic clock: what was seen before that time is not an answer. Now by default. */
   readonly run: (settings: CheckSettings, signal: AbortSignal, askedAtMs?: number) => Promise<Outcome>;
 }
 

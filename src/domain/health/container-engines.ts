@@ -68,7 +68,7 @@ function timeIn(object: JsonObject, key: string): number | null {
 /** `ContainerInspect` of the Docker Engine API, which Podman answers alike. What an old engine leaves out is not known. */
 function parseInspected(answer: JsonObject): ContainerState {
   const state = objectIn(answer, "State");
-  // One that is restarted over and over may run at this moment. While it waits to be restarted Docker says of it that it runs too.
+  // One that is restarted over and over may run right now. While it waits to be restarted Docker says of it that it runs too.
   const status = textIn(state, "Status");
   const isRunning = status === "" ? state["Running"] === true : status === "running";
   const policy = objectIn(objectIn(answer, "HostConfig"), "RestartPolicy");

@@ -64,8 +64,8 @@ interface Moves {
 }
 
 const full = { file_systems: [{ path: "/", status: "fail" }] };
-const temporary = { kind: "temporary", folder: "/tmp", files: names(12, "z"), bytes: 3e6 } as const;
-const foreign = { kind: "packages", folder: "/var/cache/apt/archives", files: ["a.deb"], bytes: 2e6 } as const;
+const temporary = { kind: "temporary", directory: "/tmp", files: names(12, "z"), bytes: 3e6 } as const;
+const foreign = { kind: "packages", directory: "/var/cache/apt/archives", files: ["a.deb"], bytes: 2e6 } as const;
 const updates = (all: readonly string[]) => ({ updates: all.map((name) => ({ name, held: false })) });
 
 function offer({ packages }: World, all: readonly string[], version: string): void {
@@ -101,8 +101,8 @@ const moves: Readonly<Record<string, Moves>> = {
       "another file": ({ cleanup }) => {
         cleanup.candidates = [{ ...temporary, files: names(12, "y") }, ...cleanup.candidates.slice(1)];
       },
-      "another folder": ({ cleanup }) => {
-        cleanup.candidates = [{ ...temporary, folder: "/var/tmp" }, ...cleanup.candidates.slice(1)];
+      "another directory": ({ cleanup }) => {
+        cleanup.candidates = [{ ...temporary, directory: "/var/tmp" }, ...cleanup.candidates.slice(1)];
       },
       "another foreign file": ({ cleanup }) => {
         cleanup.candidates = [temporary, { ...foreign, foreign: "others.txt" }];

@@ -48,11 +48,13 @@ export async function carryOutSteps(
 /** Reason of a plan without steps that gives none. */
 export const nothingPossible = "there is nothing to do";
 
-const toldSteps = 3;
+const listedSteps = 3;
 
-function toldOf(steps: readonly FixStepReport[]): string {
-  const told = steps.slice(0, toldSteps).map(({ message }) => message);
-  return [...told, ...(steps.length > toldSteps ? [`and ${steps.length - toldSteps} more steps`] : [])].join("; ");
+function reportedOf(steps: readonly FixStepReport[]): string {
+  const reported = steps.slice(0, listedSteps).map(({ message }) => message);
+  return [...reported, ...(steps.length > listedSteps ? [`and ${steps.length - listedSteps} more steps`] : [])].join(
+    "; ",
+  );
 }
 
 /** The result of a fix that has run: a success when its steps succeeded, whatever is still wrong. */
@@ -72,19 +74,19 @@ export function verdict(
   if ("error" in after.details)
     return {
       success: true,
-      message: `${fixId} completed all its steps (${toldOf(steps)}); it is unknown whether it helped: ${after.message}`,
+      message: `${fixId} completed all its steps (${reportedOf(steps)}); it is unknown whether it helped: ${after.message}`,
     };
   const isBetter = statusRank[after.status] < statusRank[before.status];
   if (statusRank[after.status] === 0) return { success: true, message: `${fixId} is done: ${after.message}` };
   if (after.fix_id !== fixId)
     return { success: true, message: `${fixId} is done; another problem remains: ${after.message}` };
   const rest = isBetter ? "it is better, but not healthy" : "it is not enough";
-  return { success: true, message: `${fixId} is done (${toldOf(steps)}); ${rest}: ${after.message}` };
+  return { success: true, message: `${fixId} is done (${reportedOf(steps)}); ${rest}: ${after.message}` };
 }
 
 const actionOf = ({ action }: Pick<FixStep, "action">): string => action;
 
-/** What has to be as it was agreed to. */
+/** What must be as it was agreed to. */
 export const agreedOf = ({ digested, steps }: ToldPlan): readonly string[] => digested ?? steps.map(actionOf);
 
 /**

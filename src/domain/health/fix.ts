@@ -4,14 +4,14 @@ import type { Scope } from "#contract/scopes.ts";
 import type { ManagerCommands, PackageManager } from "#domain/ports/packages.ts";
 import type { Check, Outcome } from "./check.ts";
 
-/** Called with the id of an operation as soon as it has begun. */
+/** Called with the id of an operation as soon as it has started. */
 export type OnOperation = (operationId: string) => void;
 
 export interface FixStep {
   /** In the imperative, with names: `restart nginx.service`; shown by dry run and report. */
   readonly action: string;
   /**
-   * The signal fires when the time of the fix is over or the service ends; an operation that it has begun goes on.
+   * The signal fires when the time of the fix is over or the service ends; an operation that it has started continues.
    * @returns one sentence for people, with figures.
    * @throws with a message for people.
    */
@@ -37,7 +37,7 @@ export interface FixPlan<Step = FixStep> {
   readonly requiresReboot?: boolean;
 }
 
-/** A plan as people and other processes are told of it: what its steps do stays where it was made. */
+/** A plan as people and other processes are reported it: what its steps do stays where it was made. */
 export type ToldPlan = FixPlan<Pick<FixStep, "action">>;
 
 /** Fixes what a check found, and nothing else. It never kills processes by name and never deletes lock files. */

@@ -250,7 +250,7 @@ async function withFix<T>(state: State, asked: Asked, use: (found: Found) => Pro
   // Without the scopes of any fix, not even the check is run.
   const refusalOfAll = refusalOfEach(state, asked);
   if (refusalOfAll !== undefined) throw refusalOfAll;
-  // A run that is under way may have begun before what is to be fixed was so.
+  // A run that is under way may have started before what is to be fixed was so.
   const { found, open } = check === undefined ? {} : await runForFix(state, check);
   try {
     if (check === undefined || found === undefined) {

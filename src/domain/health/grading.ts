@@ -144,7 +144,7 @@ export const noProblem: HardState = { hard: "pass", attempt: 0 };
 
 /** Until a problem counts, unless settings or the check say otherwise. */
 const defaultAttempts = 3;
-/** What is looked at less often than this does not flap within minutes, and hours would pass until it counted. */
+/** What is inspected less often than this does not flap within minutes, and hours would pass until it counted. */
 const seldomMs = 5 * 60_000;
 
 /** How many runs in a row make a status hard. */

@@ -119,7 +119,7 @@ export function checkHandlers(ports: {
         ...defined({ planned: planned()?.transaction }),
         onOperation(operationId) {
           operation.operation_id = operationId;
-          // At once: the operation goes on even if the fix fails.
+          // At once: the operation continues even if the fix fails.
           touched(operation);
         },
       });

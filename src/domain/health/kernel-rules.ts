@@ -25,7 +25,7 @@ export const kernelRules: readonly KernelRule[] = [
     pattern: /critical space allocation error, dev ([\w!/-]+)/,
     status: "warn",
     problem: (disk, count) =>
-      `${disk} had no room for what was written ${times(count)} (enlarge the thin pool, or the file system, that it is on)`,
+      `${disk} had no space for what was written ${times(count)} (enlarge the thin pool, or the file system, that it is on)`,
   },
   {
     id: "ata_error",

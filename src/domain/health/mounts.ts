@@ -63,7 +63,7 @@ export const fillableOf = (all: readonly Listed[], { ignore }: CheckSettings): r
     ({ path, isReadOnly, isMeantReadOnly }) => !(isReadOnly && isMeantReadOnly) && !isIgnoredPath(path, ignore),
   );
 
-/** The file systems of a list that cannot be looked at, for the message and the details of a check. */
+/** The file systems of a list that cannot be inspected, for the message and the details of a check. */
 export function unreadIn(mounts: readonly Listed[]) {
   const unreadable = mounts.flatMap((each) =>
     "unreadable" in each ? { path: each.path, reason: each.unreadable } : [],

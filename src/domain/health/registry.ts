@@ -1,6 +1,6 @@
 import { checkMeanings } from "#contract/check-meanings.generated.ts";
 import { builtInCheckIds } from "#contract/check-meanings.ts";
-import type { BackupFolders } from "#domain/ports/backups.ts";
+import type { BackupDirectories } from "#domain/ports/backups.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { GetBySocket, HostFiles, RunProgram } from "#domain/ports/host-files.ts";
 import type { Journal } from "#domain/ports/journal.ts";
@@ -76,7 +76,7 @@ export interface CheckPorts {
   readonly exec: RunProgram;
   readonly timers: Timers;
   readonly getBySocket: GetBySocket;
-  readonly backupFolders: BackupFolders;
+  readonly backupDirectories: BackupDirectories;
   readonly backupTargets: readonly BackupTarget[];
 }
 

@@ -210,7 +210,7 @@ function runDue(running: Running): void {
     // It has just been run on request, or is calm.
     const justMs = Math.min(2 * tickMs, intervalMs / 2);
     if (nowMs - entry.endedAtMs < mostAgeMs(entry) - intervalMs + justMs) continue;
-    // One moment for all that is due, so that one answer of root counts for all of them.
+    // One time for all that is due, so that one answer of root counts for all of them.
     run(running, entry, "unasked", nowMs).catch(onTrouble);
   }
   states.prune();
@@ -302,7 +302,7 @@ export function createCheckRunner(ports: CheckRunnerPorts) {
     run: (id: string) => withEntry(id, (entry) => runWhenAsked(running, entry)),
     /** The last result while it is younger than its interval, else a run; undefined for an unknown id. */
     current: (id: string) => withEntry(id, (entry) => current(running, entry)),
-    /** Runs one check anew: a run that is under way is waited for, and not shared. @param source makes the outcome instead. */
+    /** Runs one check again: a run that is under way is waited for, and not shared. @param source makes the outcome instead. */
     rerun: (id: string, source?: CheckSource) => withEntry(id, (entry) => rerun(running, entry, source)),
     async runMissing(): Promise<void> {
       const missing = running.entries.filter(({ result }) => result === undefined);

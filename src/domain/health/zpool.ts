@@ -127,7 +127,7 @@ function parsePool(text: string): readonly ZfsPool[] {
 /** `zpool status -p`, zpool-status(8): made for people, and before OpenZFS 2.3 there is nothing else. */
 export const parseZpoolText = (text: string): readonly ZfsPool[] => text.split(/^(?= *pool: )/m).flatMap(parsePool);
 
-/** None without ZFS. Without an answer of `zpool`, which tells more than the kernel, a pool has its state alone. */
+/** None without ZFS. Without an answer of `zpool`, which says more than the kernel, a pool has its state alone. */
 export async function readPools(
   { hostFiles, exec }: { readonly hostFiles: Pick<HostFiles, "names" | "text">; readonly exec: RunProgram },
   signal: AbortSignal,

@@ -2,7 +2,7 @@ import { type ExpressionTree, ExpressionUnsupported } from "./expression-tree.ts
 
 /** Steps of an expression with its counted repetitions written out. Each character of a text costs at most all of them. */
 export const maxSteps = 4096;
-/** Total size of remembered states; past it they are made anew. */
+/** Total size of remembered states; past it they are rebuilt. */
 const maxRemembered = 1_000_000;
 /** States that one text may add; then it is matched without remembering, since it rarely meets the same one again. */
 const maxNewStates = 512;

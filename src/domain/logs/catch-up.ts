@@ -33,7 +33,7 @@ export function reportCleared(
   const issue = isRefused ? cause.message : "internal error";
   session.report({
     code: isRefused ? "VALIDATION_ERROR" : "INTERNAL_ERROR",
-    message: `cannot go on with ${field}: ${lowerFirst(issue)} (it is cleared)`,
+    message: `cannot continue with ${field}: ${lowerFirst(issue)} (it is cleared)`,
     details: { field, issue },
   });
 }
@@ -113,7 +113,7 @@ async function readOn(ports: CatchUpPorts, client: Client, from: string | undefi
 }
 
 function refuseCursor({ session }: Client, { field, message: issue }: LogQueryRefused): void {
-  const message = `cannot go on from this cursor: ${lowerFirst(issue)}`;
+  const message = `cannot continue from this cursor: ${lowerFirst(issue)}`;
   session.report({ code: "VALIDATION_ERROR", message, details: { field, issue } });
   session.close(closeCodes.policyViolation, "cursor refused");
 }

@@ -2,12 +2,12 @@ import type { Context } from "#contract/operation.ts";
 import { DomainError, invalid, type ScopeLack } from "#domain/common/error.ts";
 import type { ComparedWindow, JournalLists, ListedEntries } from "#domain/ports/journal.ts";
 import type { LogReader, Reading } from "./reader.ts";
-import { momentText, readMoment } from "./window.ts";
+import { readTimestamp, timestampText } from "./window.ts";
 
 /** With what the entries of a window are compared. */
 type Compared =
   | { readonly kind: "boot" }
-  | { readonly kind: "moment"; readonly at: number }
+  | { readonly kind: "timestamp"; readonly at: number }
   | { readonly kind: "snapshot"; readonly id: string }
   | { readonly kind: "otherBoot"; readonly boot: string }
   | { readonly kind: "window"; readonly since: number; readonly until: number };
@@ -23,8 +23,8 @@ export function readCompared(text: string): Compared {
   const [, boot] = otherBoot.exec(text) ?? [];
   if (boot !== undefined) return { kind: "otherBoot", boot: boot.toLowerCase() };
   const parts = text.split("/");
-  const [since, until] = parts.map(readMoment);
-  if (since !== undefined && parts.length === 1) return { kind: "moment", at: since };
+  const [since, until] = parts.map(readTimestamp);
+  if (since !== undefined && parts.length === 1) return { kind: "timestamp", at: since };
   if (since !== undefined && until !== undefined && parts.length === 2 && since <= until)
     return { kind: "window", since, until };
   throw invalid(
@@ -33,7 +33,7 @@ export function readCompared(text: string): Compared {
   );
 }
 
-/** Two windows, and the moment that parts them where one does. */
+/** Two windows, and the time that parts them where one does. */
 interface Comparison {
   readonly since: number;
   readonly until: number;
@@ -54,13 +54,13 @@ export interface ComparePorts {
 
 type Asked = Pick<Comparison, "since" | "until" | "boot">;
 
-async function momentOf(
-  compared: Compared & { readonly kind: "boot" | "moment" | "snapshot" },
+async function timestampOf(
+  compared: Compared & { readonly kind: "boot" | "timestamp" | "snapshot" },
   { reader, journal, snapshotTime, seesSnapshots, scopeLack }: ComparePorts,
   { listed, reading, context }: Comparing,
 ): Promise<number> {
   switch (compared.kind) {
-    case "moment":
+    case "timestamp":
       return compared.at;
     case "snapshot": {
       if (!seesSnapshots(context.caller)) throw scopeLack(context.caller, "updates:read");
@@ -112,10 +112,10 @@ export async function compareWith(
       `cannot find the boot ${compared.boot} in the journal (GET /system/logs/boots lists those that have entries)`,
     );
   }
-  const at = await momentOf(compared, ports, comparing);
+  const at = await timestampOf(compared, ports, comparing);
   return { since: Math.max(since, at), until, boot, before: { since, until: Math.min(until, at - 1), boot }, at };
 }
 
-/** The moment that parts two windows, as an answer has it. */
+/** The time that parts two windows, as an answer has it. */
 export const comparedAt = ({ at }: Pick<Comparison, "at">): { readonly compared_at?: string } =>
-  at === undefined ? {} : { compared_at: momentText(at) };
+  at === undefined ? {} : { compared_at: timestampText(at) };

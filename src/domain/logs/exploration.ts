@@ -8,7 +8,7 @@ import type { JournalExploration, JournalLists, Lacking, ListedEntries, LogFilte
 import { defined } from "#kernel/values.ts";
 import { type ComparePorts, comparedAt, compareWith, readCompared } from "./compared.ts";
 import type { Reading } from "./reader.ts";
-import { momentText, namesOf, requireCursor } from "./window.ts";
+import { namesOf, requireCursor, timestampText } from "./window.ts";
 
 type Exploring = "getLogHistogram" | "getLogFacets" | "getLogTemplates" | "getLogContext";
 
@@ -75,11 +75,11 @@ export function explorationHandlers(ports: ExplorationPorts): Pick<Handlers<type
       );
       const all = buckets.reduce((sum, { total }) => sum + total, 0);
       return {
-        since: momentText(since),
-        until: momentText(until),
+        since: timestampText(since),
+        until: timestampText(until),
         bucket_seconds: bucketSeconds,
         buckets: buckets.map(({ at, total, priorities }) => ({
-          at: momentText(at),
+          at: timestampText(at),
           total,
           priorities: present(priorities),
         })),
@@ -119,8 +119,8 @@ export function explorationHandlers(ports: ExplorationPorts): Pick<Handlers<type
       return {
         templates: templates.map(({ first, last, before, status: became, ...rest }) => ({
           ...rest,
-          first: momentText(first),
-          last: momentText(last),
+          first: timestampText(first),
+          last: timestampText(last),
           ...defined({ before, status: became }),
         })),
         distinct,

@@ -83,7 +83,7 @@ export function exportHandlers(ports: {
     return query.grep === undefined ? reader.ask(work, reading) : reader.search(work, reading);
   };
 
-  /** The same of an export that has begun, which other queries of its key may only delay. */
+  /** The same of an export that has started, which other queries of its key may only delay. */
   async function nextPart(query: ExportQuery, reading: Reading): Promise<ExportPart> {
     for (;;) {
       try {
@@ -104,7 +104,7 @@ export function exportHandlers(ports: {
     throw new DomainError(code, message, { ...details });
   }
 
-  /** @param onBegun is told of the files that cannot be read, before the first part. */
+  /** @param onBegun is called with the files that cannot be read, before the first part. */
   async function* partsOf(
     query: ExportQuery,
     reading: Reading,

@@ -27,7 +27,7 @@ export function keepLearning({
     try {
       while (!signal.aborted && !(await journal.learnTemplates(signal))) await clock.sleep(pauseMs, signal);
     } catch (error) {
-      // That the journal cannot be read is told by those who ask for entries.
+      // Callers who ask for entries report that the journal cannot be read.
       if (!signal.aborted && !(error instanceof JournalUnavailable)) onTrouble(error);
     }
     isAtWork = false;

@@ -6,7 +6,7 @@ import { pageOf, wholeList } from "#domain/common/page.ts";
 import type { JournalLists, JournalStorage, ListedEntries } from "#domain/ports/journal.ts";
 import type { AskedNamespace, LackOf } from "./exploration.ts";
 import type { LogReader, Reading } from "./reader.ts";
-import { momentText } from "./window.ts";
+import { timestampText } from "./window.ts";
 
 type FieldValue = LogFieldValues["values"][number];
 
@@ -18,7 +18,7 @@ const valueKey = (value: FieldValue): string => {
   return `${text.length}.${text.slice(0, maxKeyLength).toWellFormed()}`;
 };
 
-/** Values in an order that a cursor can go on in, which they do not have by themselves. */
+/** Values in an order that a cursor can continue in, which they do not have by themselves. */
 function pageOfValues(
   { values, truncated }: Pick<LogFieldValues, "values" | "truncated">,
   { limit, cursor }: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
@@ -51,8 +51,8 @@ export function listHandlers(ports: {
         boots: boots.map(({ index, id, first, last }) => ({
           index,
           boot_id: id,
-          first: momentText(first),
-          last: momentText(last),
+          first: timestampText(first),
+          last: timestampText(last),
         })),
         ...wholeList(boots.length),
         ...(await lackOf({ isEmpty: boots.length === 0, unread }, listed, context)),

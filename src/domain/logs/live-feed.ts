@@ -4,25 +4,25 @@ import type { Journal, LiveEntry, UnreadFile } from "#domain/ports/journal.ts";
 import { LogQueryRefused } from "#domain/ports/journal.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 
-/** How long the feed goes on without clients, for those that reconnect at once. */
+/** How long the feed continues without clients, for those that reconnect at once. */
 const graceMs = 5_000;
 const firstRetryMs = 1_000;
 const maxRetryMs = 30_000;
 
 export const journalLost: StreamError = {
   code: "UNAVAILABLE",
-  message: "cannot read the journal now: the stream goes on behind its last entry once it can be read again",
+  message: "cannot read the journal now: the stream continues behind its last entry once it can be read again",
   details: { missing: "journal", retryable: true },
 };
 
-/** What is told where nothing can have entries. */
+/** The answer where nothing can have entries. */
 export const journalMissing = (reason: string): StreamError => ({
   code: "UNAVAILABLE",
   message: `cannot read the journal: ${reason}`,
   details: { missing: "journal", reason, retryable: false },
 });
 
-/** What is told of files that a stream cannot read. */
+/** What is reported files that a stream cannot read. */
 export const filesUnread = (unread: UnreadFiles): StreamError => ({
   code: "UNAVAILABLE",
   message: `cannot read all of the journal: the stream lacks entries of ${unread.map(({ file, reason }) => `${file} (${reason})`).join(", ")}`,
@@ -57,7 +57,7 @@ export interface LiveFeed {
 }
 
 /**
- * The one follower of the journal for all clients. After an interruption it goes on after the last entry.
+ * The one follower of the journal for all clients. After an interruption it continues after the last entry.
  * @param on.batch gets each batch before the feed's cursor moves, `on.moved` is called after that. The next batch is read
  * when the promise that it returns has settled.
  * @param on.lost called once each time the journal becomes unreadable.
@@ -81,7 +81,7 @@ export function createLiveFeed(
 
   const follow = async (signal: AbortSignal): Promise<void> => {
     const onUnread = (files: readonly UnreadFile[]): void => {
-      // A new follower tells them again.
+      // A new follower reports them again.
       if (signal.aborted || JSON.stringify(files) === JSON.stringify(unread)) return;
       unread = files;
       on.unread(files);
@@ -104,7 +104,7 @@ export function createLiveFeed(
         if (signal.aborted) return;
         if (!isDown) on.lost(error);
         isDown = true;
-        // The entry was deleted with its file: go on with what is written from now on.
+        // The entry was deleted with its file: continue with what is written from now on.
         if (error instanceof LogQueryRefused) cursor = undefined;
       }
       await backoff.wait(signal);

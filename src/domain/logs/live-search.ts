@@ -9,7 +9,7 @@ import {
   type MessageSearch,
 } from "#domain/ports/journal.ts";
 import { type LogFilter, type SearchedField, type Sight, searchedFields, templatesAmong } from "./stream-filter.ts";
-import { readMoment } from "./window.ts";
+import { readTimestamp } from "./window.ts";
 
 /**
  * Leaves the entries of a template, as a query for it finds them.
@@ -29,7 +29,7 @@ const identityOf = (cursor: string): string => cursor.slice(cursor.indexOf(";b="
 /** Asks the journal, which knows the templates of its entries: new ones may make another of them. */
 export function createTemplateSearch(journal: Pick<Journal, "query">): OfTemplate {
   return async (template, among, entries, signal) => {
-    const times = entries.map(({ entry }) => readMoment(entry.timestamp) ?? 0);
+    const times = entries.map(({ entry }) => readTimestamp(entry.timestamp) ?? 0);
     const [since, until] = [Math.min(...times), Math.max(...times)];
     const window = times.length === 0 ? { since: 1, until: 0 } : { since, until };
     const page = { ...anyEntries, ...window, ...among, template, isFromOldest: true, limit: logQueryLimit.maximum };

@@ -19,7 +19,7 @@ const base: LogQuery = {
   limit: 1,
 };
 
-/** A reader of a journal that answers when it is told to. */
+/** A reader of a journal that answers when it is asked to. */
 function start() {
   const clock = createFakeClock();
   const held: {

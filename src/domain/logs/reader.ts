@@ -45,7 +45,7 @@ const tookTooLong = (limitMs: number): DomainError =>
 const nobodyWaits = (cause: unknown): DomainError =>
   new DomainError(
     "UNAVAILABLE",
-    "cannot go on reading the journal: the client has gone, or the service is stopping",
+    "cannot continue reading the journal: the client has gone, or the service is stopping",
     { missing: "journal", retryable: true },
     cause,
   );
@@ -60,9 +60,9 @@ const asDomainError = (error: unknown): unknown => {
 };
 
 /** Turns for one kind of query. */
-function createTurns(limits: FairQueueLimits, what: string, clock: Pick<Clock, "monotonicMs">) {
+function createQueueOrder(limits: FairQueueLimits, what: string, clock: Pick<Clock, "monotonicMs">) {
   const queue = createFairQueue(limits);
-  /** Smoothed duration: the delay that a refused caller is told. */
+  /** Smoothed duration: the delay that a refused caller gets. */
   let typicalMs = 1_000;
   return async <T>({ owner, signal }: Reading, work: () => Promise<T>): Promise<T> => {
     try {
@@ -98,8 +98,8 @@ export function createLogReader(ports: {
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
 }): LogReader {
   const { journal, clock } = ports;
-  const searching = createTurns(searchLimits, "searches", clock);
-  const querying = createTurns(queryLimits, "log queries", clock);
+  const searching = createQueueOrder(searchLimits, "searches", clock);
+  const querying = createQueueOrder(queryLimits, "log queries", clock);
   const inTime = async <T>(
     turns: typeof querying,
     work: (signal: AbortSignal) => Promise<T>,

@@ -11,7 +11,7 @@ import { canonicalUnit, compileUnitPattern, isWithin } from "./unit-pattern.ts";
 export interface LogFilter {
   /** Canonical name or pattern. */
   readonly unit: string | undefined;
-  /** This severity and worse, 0 to 6: 7 means all, as with `journalctl -p`, and is no filter. */
+  /** This severity and worse, 0 to 6: 7 means all, as with `journalctl -p`, and is not a filter. */
   readonly priority: number | undefined;
   readonly grep: string | undefined;
   /** Id of a template. */
@@ -41,7 +41,7 @@ const maxNamespaceLength = 222;
 const namespaceText = new RegExp(namespacePattern);
 const templateId = new RegExp(templateIdPattern);
 const leastSevere = 7;
-/** Unit names that a matcher remembers before it starts anew. */
+/** Unit names that a matcher remembers before it starts over. */
 const maxRememberedUnits = 4096;
 
 /** What a client may see. */

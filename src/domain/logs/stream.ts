@@ -136,12 +136,12 @@ function refilter(shared: Shared, client: Client, filter: LogFilter): void {
 }
 
 /** Where there is no journal nothing comes, as where nothing is written. */
-async function tellMissing({ journal, onTrouble }: Shared, client: Client, signal: AbortSignal): Promise<void> {
+async function reportMissing({ journal, onTrouble }: Shared, client: Client, signal: AbortSignal): Promise<void> {
   try {
     const reason = await journal.missing(listedBy(client.filter, client.sight.units), signal);
     if (reason !== undefined && !signal.aborted) client.session.report(journalMissing(reason));
   } catch (error) {
-    // That it cannot be read is told by its feed.
+    // Its feed reports that it cannot be read.
     if (!signal.aborted && !(error instanceof JournalUnavailable)) onTrouble(error);
   }
 }
@@ -154,7 +154,7 @@ async function checkTemplate(shared: Shared, client: Client, signal: AbortSignal
     await shared.searches.ofTemplate(template, templatesAmong(client.filter, client.sight.units), [], signal);
   } catch (error) {
     if (signal.aborted || client.filter.template !== template) return;
-    // That the journal cannot be read is told by its feed.
+    // Its feed reports that the journal cannot be read.
     if (!(error instanceof LogQueryRefused))
       return error instanceof JournalUnavailable ? undefined : shared.onTrouble(error);
     refilter(shared, client, { ...client.filter, template: undefined });
@@ -164,7 +164,7 @@ async function checkTemplate(shared: Shared, client: Client, signal: AbortSignal
 
 function attach(shared: Shared, client: Client, cursor: string | undefined): StreamClient {
   const gone = new AbortController();
-  void tellMissing(shared, client, gone.signal);
+  void reportMissing(shared, client, gone.signal);
   const { feed } = enterLane(shared, client);
   const from = cursor ?? feed.cursor();
   if (!tryJoinAt(shared, client, from)) serveAlone(shared, client, [], from);

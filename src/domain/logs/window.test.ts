@@ -30,7 +30,7 @@ describe("the time window of a query", () => {
       until: second + 500_000,
     });
     expect(window("2025-05-31T23:59:60.25Z", "2025-06-01T00:00:01Z")).toMatchObject({ since: second + 250_000 });
-    // Nothing lies between two moments of one microsecond.
+    // Nothing lies between two times of one microsecond.
     expect(window("2025-06-01T00:00:00.0000001Z", "2025-06-01T00:00:00.0000002Z")).toEqual({
       since: second + 1,
       until: second,

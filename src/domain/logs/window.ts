@@ -5,7 +5,7 @@ import { parseTimestamp } from "#kernel/clock.ts";
 /** systemd takes no later one for a time: the year 3111. */
 const latestMicros = 2 ** 55;
 
-interface Moment {
+interface Timestamp {
   /** Whole microseconds since the epoch, rounded down. */
   readonly micros: number;
   /** Further decimals; may be empty. */
@@ -13,7 +13,7 @@ interface Moment {
 }
 
 /** @throws DomainError for anything else than RFC 3339. */
-function parseMoment(field: "since" | "until", text: string): Moment {
+function parseBound(field: "since" | "until", text: string): Timestamp {
   const millis = readTime(field, text);
   const decimals = /\.(\d+)/.exec(text)?.[1] ?? "";
   const seconds = Math.floor(millis / 1000);
@@ -23,22 +23,23 @@ function parseMoment(field: "since" | "until", text: string): Moment {
   };
 }
 
-const isAfter = (a: Moment, b: Moment): boolean => (a.micros === b.micros ? a.rest > b.rest : a.micros > b.micros);
+const isAfter = (a: Timestamp, b: Timestamp): boolean =>
+  a.micros === b.micros ? a.rest > b.rest : a.micros > b.micros;
 const clamped = (micros: number): number => Math.min(Math.max(micros, 0), latestMicros);
 
 /** Names of fields as a query has them. */
 export const namesOf = (text: string): "all" | readonly string[] => (text === "*" ? "all" : text.split(","));
 
 /** Microseconds since the epoch as RFC 3339, with all six decimals. */
-export function momentText(micros: number): string {
+export function timestampText(micros: number): string {
   const seconds = new Date(Math.floor(micros / 1_000_000) * 1000).toISOString().slice(0, 19);
   return `${seconds}.${String(Math.floor(micros % 1_000_000)).padStart(6, "0")}Z`;
 }
 
 /** @returns microseconds since the epoch; undefined for anything else than RFC 3339. */
-export function readMoment(text: string): number | undefined {
+export function readTimestamp(text: string): number | undefined {
   if (parseTimestamp(text) === undefined) return undefined;
-  const { micros, rest } = parseMoment("since", text);
+  const { micros, rest } = parseBound("since", text);
   return clamped(micros + (rest === "" ? 0 : 1));
 }
 
@@ -59,11 +60,11 @@ export function logWindow(
   nowMs: number,
 ): LogWindow {
   const isPlaced = [query.cursor, query.entry, query.boot, query.compare].some((place) => place !== undefined);
-  const beginning = isPlaced ? 0 : (nowMs - logWindowMs) * 1000;
-  const since = query.since === undefined ? { micros: beginning, rest: "" } : parseMoment("since", query.since);
+  const earliest = isPlaced ? 0 : (nowMs - logWindowMs) * 1000;
+  const since = query.since === undefined ? { micros: earliest, rest: "" } : parseBound("since", query.since);
   // The clock has milliseconds: entries of this one are included.
   const ending = query.entry === undefined ? nowMs * 1000 + 999 : latestMicros;
-  const until = query.until === undefined ? { micros: ending, rest: "" } : parseMoment("until", query.until);
+  const until = query.until === undefined ? { micros: ending, rest: "" } : parseBound("until", query.until);
   if (isAfter(since, until)) {
     const issue =
       query.since === undefined
@@ -84,7 +85,7 @@ const parts: Readonly<Record<string, RegExp>> = {
   x: /^[0-9a-f]{1,16}$/i,
 };
 
-/** @throws DomainError for a text that is no cursor of journald. */
+/** @throws DomainError for a text that is not a cursor of journald. */
 export function requireCursor(field: "cursor" | "entry", text: string | undefined): void {
   if (text !== undefined && !isCursor(text)) throw invalid(field, "Must be the cursor of a log entry");
 }

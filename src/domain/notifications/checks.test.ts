@@ -4,18 +4,18 @@ import type { NotifyLevel } from "#contract/alerts.ts";
 import type { CheckLevel, CheckStatus } from "#contract/checks.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeNotificationStore, type FakeNotificationStore } from "../../../test/fakes/notification-store.ts";
-import { type CheckNews, createCheckWatch, mostTold, toldWindowMs } from "./checks.ts";
+import { type CheckEvent, createCheckWatch, mostNotified, notifiedWindowMs } from "./checks.ts";
 
 let clock: FakeClock;
 let store: FakeNotificationStore;
-let news: CheckNews[];
+let event: CheckEvent[];
 let troubles: unknown[];
 let from: NotifyLevel;
 let silenced: boolean;
 beforeEach(() => {
   clock = createFakeClock();
   store = createFakeNotificationStore();
-  news = [];
+  event = [];
   troubles = [];
   from = "fail";
   silenced = false;
@@ -26,7 +26,7 @@ const ports = () => ({
   clock,
   notifyFrom: () => from,
   isSilenced: () => silenced,
-  tell: (each: CheckNews) => void news.push(each),
+  notify: (each: CheckEvent) => void event.push(each),
   onTrouble: (error: unknown) => void troubles.push(error),
 });
 const start = () => createCheckWatch(ports());
@@ -41,31 +41,31 @@ const run = (hard: CheckLevel, status: CheckStatus = hard) => ({
     since: "2026-01-01T00:00:00.000Z",
   },
 });
-const told = () => news.map(({ before, hard, changes }) => `${before} to ${hard}, ${changes}`);
+const notified = () => event.map(({ before, hard, changes }) => `${before} to ${hard}, ${changes}`);
 
 describe("notifications of a check", () => {
   it("come for warnings if settings ask for them, and else only for failures and their end", async () => {
     const watch = start();
     watch.ran(run("warn"));
-    expect(told()).toEqual([]);
+    expect(notified()).toEqual([]);
     watch.ran(run("fail"));
     watch.ran(run("warn"));
-    expect(told()).toEqual(["pass to fail, 1", "fail to warn, 1"]);
+    expect(notified()).toEqual(["pass to fail, 1", "fail to warn, 1"]);
     from = "warn";
-    await clock.advance(toldWindowMs);
+    await clock.advance(notifiedWindowMs);
     watch.ran(run("warn"));
-    expect(told().at(-1)).toBe("pass to warn, 1");
+    expect(notified().at(-1)).toBe("pass to warn, 1");
   });
 
   it("say whether the incident that they began is over", () => {
     const watch = start();
     for (const hard of ["fail", "warn"] as const) watch.ran(run(hard));
-    expect(news.map(({ isOver }) => isOver)).toEqual([false, true]);
+    expect(event.map(({ isOver }) => isOver)).toEqual([false, true]);
     from = "warn";
-    news = [];
+    event = [];
     const other = createCheckWatch({ ...ports(), store: createFakeNotificationStore() });
     for (const hard of ["fail", "warn"] as const) other.ran(run(hard));
-    expect(news.map(({ isOver }) => isOver)).toEqual([false, false]);
+    expect(event.map(({ isOver }) => isOver)).toEqual([false, false]);
   });
 
   it("do not take a soft state for the end of a hard failure, as after a restart", () => {
@@ -75,9 +75,9 @@ describe("notifications of a check", () => {
     watch.ran(run("pass", "fail"));
     watch.ran(run("fail"));
     watch.ran(run("pass", "warn"));
-    expect(told()).toEqual(["pass to fail, 1"]);
+    expect(notified()).toEqual(["pass to fail, 1"]);
     watch.ran(run("pass"));
-    expect(told().at(-1)).toBe("fail to pass, 1");
+    expect(notified().at(-1)).toBe("fail to pass, 1");
   });
 
   it("end the incident of a check that is removed", () => {
@@ -86,8 +86,8 @@ describe("notifications of a check", () => {
     watch.gone("disk_space");
     watch.gone("disk_space");
     watch.gone("never_run");
-    expect(told()).toEqual(["pass to fail, 1", "fail to pass, 1"]);
-    expect(news.at(-1)).toMatchObject({ isOver: true, result: { status: "skip", message: "the check was removed" } });
+    expect(notified()).toEqual(["pass to fail, 1", "fail to pass, 1"]);
+    expect(event.at(-1)).toMatchObject({ isOver: true, result: { status: "skip", message: "the check was removed" } });
   });
 
   const failedOnce = (severity: "critical" | "warning") =>
@@ -109,10 +109,10 @@ describe("notifications of a check", () => {
     (severity) => {
       start().ran(run("fail"));
       failedOnce(severity);
-      news = [];
+      event = [];
       start().reconcile(["memory"]);
       start().reconcile(["memory"]);
-      expect(news).toMatchObject([
+      expect(event).toMatchObject([
         {
           before: "fail",
           hard: "pass",
@@ -130,19 +130,19 @@ describe("notifications of a check", () => {
 
   it("end the incident of a check that is gone as critical if its severity is no longer known", () => {
     start().ran(run("fail"));
-    news = [];
+    event = [];
     start().reconcile([]);
-    expect(news).toMatchObject([{ isOver: true, result: { severity: "critical" } }]);
+    expect(event).toMatchObject([{ isOver: true, result: { severity: "critical" } }]);
   });
 
   it("end the incident of a check that settings no longer notify of", () => {
     start().ran(run("fail"));
-    news = [];
+    event = [];
     from = "never";
     const watch = start();
     watch.ran(run("fail"));
     watch.reconcile(["disk_space"]);
-    expect(news).toMatchObject([
+    expect(event).toMatchObject([
       { isOver: true, isUnreported: true, result: { message: "settings say that it is not reported (notify: never)" } },
     ]);
   });
@@ -150,27 +150,27 @@ describe("notifications of a check", () => {
   it("end the incident of a check that is gone despite the limit per hour and silences", () => {
     const watch = start();
     for (const hard of ["fail", "pass"] as const) watch.ran(run(hard));
-    store.saveCheck({ name: "memory", told: "fail", seen: "fail", toldAgesMs: [1, 2], changes: 0, savedAt: 0 });
+    store.saveCheck({ name: "memory", notified: "fail", seen: "fail", notifiedAgesMs: [1, 2], changes: 0, savedAt: 0 });
     silenced = true;
-    news = [];
+    event = [];
     start().reconcile(["disk_space"]);
-    expect(news.map(({ result }) => result.check_id)).toEqual(["memory"]);
+    expect(event.map(({ result }) => result.check_id)).toEqual(["memory"]);
   });
 
   it("do not end the incident of a check that still exists, nor one that was never notified", () => {
     const watch = start();
     watch.ran(run("fail"));
-    store.saveCheck({ name: "memory", told: "pass", seen: "fail", toldAgesMs: [], changes: 0, savedAt: 0 });
-    news = [];
+    store.saveCheck({ name: "memory", notified: "pass", seen: "fail", notifiedAgesMs: [], changes: 0, savedAt: 0 });
+    event = [];
     start().reconcile(["disk_space"]);
-    expect(news).toEqual([]);
+    expect(event).toEqual([]);
   });
 
   it("end the incident of a check that is removed before its first run in this process", () => {
     start().ran(run("fail"));
-    news = [];
+    event = [];
     start().gone("disk_space");
-    expect(news).toMatchObject([{ isOver: true, result: { message: "the check was removed" } }]);
+    expect(event).toMatchObject([{ isOver: true, result: { message: "the check was removed" } }]);
   });
 
   it("do not come for a check with notify: never", () => {
@@ -178,7 +178,7 @@ describe("notifications of a check", () => {
     const watch = start();
     watch.ran(run("fail"));
     watch.ran(run("pass"));
-    expect(told()).toEqual([]);
+    expect(notified()).toEqual([]);
   });
 
   it("of a check that flaps are two within an hour, and the next one says how often it changed", async () => {
@@ -187,9 +187,9 @@ describe("notifications of a check", () => {
       watch.ran(run(minute % 2 === 0 ? "fail" : "pass"));
       await clock.advance(60_000);
     }
-    expect(told()).toEqual(["pass to fail, 1", "fail to pass, 1"]);
+    expect(notified()).toEqual(["pass to fail, 1", "fail to pass, 1"]);
     watch.ran(run("fail"));
-    expect(told().at(-1)).toBe("pass to fail, 59");
+    expect(notified().at(-1)).toBe("pass to fail, 59");
   });
 
   it("come although nothing can be stored", () => {
@@ -197,7 +197,7 @@ describe("notifications of a check", () => {
     store.fault = new Error("disk full");
     watch.ran(run("fail"));
     watch.ran(run("fail"));
-    expect(told()).toEqual(["pass to fail, 1"]);
+    expect(notified()).toEqual(["pass to fail, 1"]);
     expect(troubles).toHaveLength(1);
   });
 
@@ -216,29 +216,29 @@ describe("notifications of a check", () => {
         store = createFakeNotificationStore();
         from = level;
         const times: number[] = [];
-        news = [];
+        event = [];
         let watch = start();
         for (const { hard, waitMs, isRestarted, isSetBack } of steps) {
-          const count = news.length;
+          const count = event.length;
           watch.ran(run(hard));
-          if (news.length > count) times.push(clock.monotonicMs());
+          if (event.length > count) times.push(clock.monotonicMs());
           await clock.advance(waitMs);
           // A clock that goes back makes ages only longer than they are known to be.
           if (isSetBack && !isRestarted) clock.set(clock.now() - 5_000);
           if (isRestarted) watch = start();
         }
         for (const [at, time] of times.entries()) {
-          const earlier = times[at - mostTold];
-          if (earlier !== undefined) expect(time - earlier).toBeGreaterThanOrEqual(toldWindowMs);
+          const earlier = times[at - mostNotified];
+          if (earlier !== undefined) expect(time - earlier).toBeGreaterThanOrEqual(notifiedWindowMs);
         }
-        for (const [at, each] of news.entries()) {
-          const levels = at === 0 ? "pass" : news[at - 1]?.hard;
+        for (const [at, each] of event.entries()) {
+          const levels = at === 0 ? "pass" : event[at - 1]?.hard;
           expect(each.before).toBe(level === "fail" && levels === "warn" ? "pass" : levels);
         }
-        await clock.advance(2 * toldWindowMs);
+        await clock.advance(2 * notifiedWindowMs);
         const last = steps.at(-1)?.hard ?? "pass";
         watch.ran(run(last));
-        const known = store.checks()[0]?.told ?? "pass";
+        const known = store.checks()[0]?.notified ?? "pass";
         expect(known).toBe(level === "fail" && last === "warn" ? "pass" : last);
       },
     );

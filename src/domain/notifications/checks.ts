@@ -5,14 +5,14 @@ import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
 import { subjectsOf } from "./grouping.ts";
 
-/** Within this time people are told of a check at most {@link mostTold} times. */
-export const toldWindowMs = 60 * 60_000;
-export const mostTold = 2;
+/** Within this time people are notified of a check at most {@link mostNotified} times. */
+export const notifiedWindowMs = 60 * 60_000;
+export const mostNotified = 2;
 
-export interface CheckNews {
+export interface CheckEvent {
   readonly result: Pick<HealthCheckResult, "check_id" | "name" | "severity" | "message" | "status" | "since">;
   readonly hard: CheckLevel;
-  /** What people were told last. */
+  /** What people were notified of last. */
   readonly before: CheckLevel;
   /** Whether there is nothing left that people want to know of: where they want failures alone, a warning ends one. */
   readonly isOver: boolean;
@@ -22,49 +22,52 @@ export interface CheckNews {
   readonly isUnreported?: true;
 }
 
-export interface CheckRunNews {
-  readonly result: CheckNews["result"];
+export interface CheckRunEvent {
+  readonly result: CheckEvent["result"];
   readonly hard: CheckLevel;
 }
 
-type Watched = Pick<StoredCheck, "told" | "seen" | "toldAgesMs" | "changes">;
+type Watched = Pick<StoredCheck, "notified" | "seen" | "notifiedAgesMs" | "changes">;
 
-const unknownCheck: Watched = { told: "pass", seen: "pass", toldAgesMs: [], changes: 0 };
+const unknownCheck: Watched = { notified: "pass", seen: "pass", notifiedAgesMs: [], changes: 0 };
 
 const aged = (watched: Watched, elapsedMs: number): Watched => ({
   ...watched,
-  toldAgesMs: watched.toldAgesMs.map((age) => age + elapsedMs).filter((age) => age < toldWindowMs),
+  notifiedAgesMs: watched.notifiedAgesMs.map((age) => age + elapsedMs).filter((age) => age < notifiedWindowMs),
 });
 
 /** What there is to say of a level: from a threshold on, and that it is over. */
 const heard = (level: CheckLevel, from: NotifyLevel): CheckLevel =>
   from === "fail" && level === "warn" ? "pass" : level;
 
-/** Takes a hard state. @returns the next state; and where people are told now, of how many changes. */
+/** Takes a hard state. @returns the next state; and where people are notified now, of how many changes. */
 function seen(
   before: Watched,
   hard: CheckLevel,
   { from, isSilenced }: { readonly from: Exclude<NotifyLevel, "never">; readonly isSilenced: boolean },
-): { readonly watched: Watched; readonly tell?: number } {
+): { readonly watched: Watched; readonly notify?: number } {
   const level = heard(hard, from);
   const changes = before.changes + (level === before.seen ? 0 : 1);
   const watched = { ...before, seen: level, changes };
-  if (level === before.told || isSilenced || before.toldAgesMs.length >= mostTold) return { watched };
-  return { watched: { told: level, seen: level, toldAgesMs: [...before.toldAgesMs, 0], changes: 0 }, tell: changes };
+  if (level === before.notified || isSilenced || before.notifiedAgesMs.length >= mostNotified) return { watched };
+  return {
+    watched: { notified: level, seen: level, notifiedAgesMs: [...before.notifiedAgesMs, 0], changes: 0 },
+    notify: changes,
+  };
 }
 
 const isOfCheck = (sent: StoredNotification, name: string): boolean =>
   sent.kind.startsWith("check_") && subjectsOf(sent).includes(name);
 
 /**
- * What to say of a check that is not there any more: with the severity of what was sent last, so that the same channels hear of it. Where
+ * What to say of a check that is no longer there: with the severity of what was sent last, so that the same channels hear of it. Where
  * that is not known all hear of it, since a critical event goes to each service.
  */
 function resultWithout(
   name: string,
   sent: readonly StoredNotification[],
   { message, at }: { readonly message: string; readonly at: number },
-): CheckNews["result"] {
+): CheckEvent["result"] {
   const last = sent.findLast((each) => isOfCheck(each, name) && !each.message.isGood);
   const [, said] = last?.message.facts.find(([fact]) => fact === "Severity") ?? [];
   const isCritical = last === undefined || last.message.severity === "critical";
@@ -74,22 +77,22 @@ function resultWithout(
 }
 
 const isSame = (one: Watched, other: Watched): boolean =>
-  one.told === other.told && one.seen === other.seen && one.changes === other.changes;
+  one.notified === other.notified && one.seen === other.seen && one.changes === other.changes;
 
 /**
- * Tells of the hard states of checks: each once, over restarts, and of one that flaps twice in an hour at most. What happened in
- * between is told as a number of changes when the hour is over, unless all is as people know it.
+ * Notifies of the hard states of checks: of each once, over restarts, and of one that flaps twice in an hour at most. What happened in
+ * between is reported as a number of changes when the hour is over, unless all is as people know it.
  */
 export function createCheckWatch(ports: {
   readonly store: Pick<NotificationStore, "checks" | "saveCheck" | "notifications" | "together">;
   readonly clock: Clock;
   readonly notifyFrom: (checkId: string) => NotifyLevel;
   readonly isSilenced: (checkId: string) => boolean;
-  /** Called within the change of the store in which it is noted that people are told. */
-  readonly tell: (news: CheckNews) => void;
+  /** Called within the change of the store in which the notification is recorded. */
+  readonly notify: (event: CheckEvent) => void;
   readonly onTrouble: (error: unknown) => void;
 }) {
-  const { store, clock, notifyFrom, isSilenced, tell, onTrouble } = ports;
+  const { store, clock, notifyFrom, isSilenced, notify, onTrouble } = ports;
   const resumed = ({ name, savedAt, ...watched }: StoredCheck): [string, Entry] => {
     // A clock that was set back ages nothing.
     const awayMs = Math.max(0, clock.now() - savedAt);
@@ -97,40 +100,40 @@ export function createCheckWatch(ports: {
   };
   const entries = orReport(() => new Map(store.checks().map(resumed)), onTrouble) ?? new Map<string, Entry>();
 
-  const note = (name: string, watched: Watched, told: CheckNews | undefined): void => {
+  const note = (name: string, watched: Watched, notified: CheckEvent | undefined): void => {
     const save = (): void => store.saveCheck({ name, ...watched, savedAt: clock.now() });
-    if (told === undefined) {
+    if (notified === undefined) {
       orReport(save, onTrouble);
       return;
     }
-    let isTold = false;
-    const saveAndTell = (): void => {
-      isTold = true;
-      tell(told);
+    let isNotified = false;
+    const saveAndNotify = (): void => {
+      isNotified = true;
+      notify(notified);
       save();
     };
-    orReport(() => store.together(saveAndTell), onTrouble);
-    // A full disk is a reason to tell.
-    if (!isTold) tell(told);
+    orReport(() => store.together(saveAndNotify), onTrouble);
+    // A full disk is a reason to notify.
+    if (!isNotified) notify(notified);
   };
 
-  /** Ends what people were told of. At once, also while it is silenced: no later run would do so. */
-  const end = (name: string, message: string, rest: Pick<CheckNews, "isUnreported"> = {}): void => {
+  /** Ends what people were notified of. At once, also while it is silenced: no later run would do so. */
+  const end = (name: string, message: string, rest: Pick<CheckEvent, "isUnreported"> = {}): void => {
     const { watched, result } = entries.get(name) ?? {};
-    if (watched === undefined || watched.told === "pass") return;
-    const { told: before, changes } = watched;
+    if (watched === undefined || watched.notified === "pass") return;
+    const { notified: before, changes } = watched;
     const at = clock.now();
     const known = result && { ...result, status: "skip" as const, message };
     const sent = known === undefined ? (orReport(() => store.notifications(), onTrouble) ?? []) : [];
     const over = known ?? resultWithout(name, sent, { message, at });
-    const toldAgesMs = [...watched.toldAgesMs, 0].slice(-mostTold);
-    const ended = { ...unknownCheck, toldAgesMs };
+    const notifiedAgesMs = [...watched.notifiedAgesMs, 0].slice(-mostNotified);
+    const ended = { ...unknownCheck, notifiedAgesMs };
     entries.set(name, { watched: ended, lookedAtMs: clock.monotonicMs(), result });
     note(name, ended, { result: over, hard: "pass", before, isOver: true, changes: changes + 1, ...rest });
   };
 
   return {
-    ran({ result, hard }: CheckRunNews): void {
+    ran({ result, hard }: CheckRunEvent): void {
       const name = result.check_id;
       const from = notifyFrom(name);
       if (from === "never") {
@@ -142,11 +145,15 @@ export function createCheckWatch(ports: {
       const nowMs = clock.monotonicMs();
       const entry = entries.get(name) ?? { watched: unknownCheck, lookedAtMs: nowMs };
       const before = aged(entry.watched, nowMs - entry.lookedAtMs);
-      const { watched, tell: changes } = seen(before, hard, { from, isSilenced: isSilenced(name) });
+      const { watched, notify: changes } = seen(before, hard, { from, isSilenced: isSilenced(name) });
       entries.set(name, { watched, lookedAtMs: nowMs, result });
       if (isSame(before, watched)) return;
-      const isOver = watched.told === "pass";
-      note(name, watched, changes === undefined ? undefined : { result, hard, before: before.told, isOver, changes });
+      const isOver = watched.notified === "pass";
+      note(
+        name,
+        watched,
+        changes === undefined ? undefined : { result, hard, before: before.notified, isOver, changes },
+      );
     },
     /** The check was removed, while the service runs. */
     gone: (name: string): void => end(name, "the check was removed"),
@@ -165,5 +172,5 @@ interface Entry {
   readonly watched: Watched;
   readonly lookedAtMs: number;
   /** Undefined before the first run of this process. */
-  readonly result: CheckNews["result"] | undefined;
+  readonly result: CheckEvent["result"] | undefined;
 }

@@ -1,16 +1,16 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeNotificationStore, type FakeNotificationStore } from "../../../test/fakes/notification-store.ts";
-import { type ComponentNews, createComponentWatch } from "./components.ts";
+import { type ComponentEvent, createComponentWatch } from "./components.ts";
 
 let clock: FakeClock;
 let store: FakeNotificationStore;
-let news: ComponentNews[];
+let event: ComponentEvent[];
 let troubles: unknown[];
 beforeEach(() => {
   clock = createFakeClock();
   store = createFakeNotificationStore();
-  news = [];
+  event = [];
   troubles = [];
 });
 
@@ -19,7 +19,7 @@ const start = (components: readonly string[] = ["ops", "web"]) => {
     components,
     store,
     clock,
-    tell: (each) => void news.push(each),
+    notify: (each) => void event.push(each),
     onTrouble: (error) => void troubles.push(error),
   });
   watch.start();
@@ -27,7 +27,7 @@ const start = (components: readonly string[] = ["ops", "web"]) => {
 };
 const well = { healthy: true, expected: true };
 const unwell = { healthy: false, expected: true, reason: "no answer" };
-const told = () => news.map(({ kind, component }) => `${component} ${kind}`);
+const notified = () => event.map(({ kind, component }) => `${component} ${kind}`);
 
 describe("notifications of a component", () => {
   it("come once for each change, with its reason", () => {
@@ -36,7 +36,7 @@ describe("notifications of a component", () => {
     watch.probed("web", unwell);
     watch.probed("web", { ...unwell, reason: "another" });
     watch.probed("web", well);
-    expect(news).toEqual([
+    expect(event).toEqual([
       { kind: "component_down", component: "web", isDown: true, changes: 1, reason: "no answer" },
       { kind: "component_up", component: "web", isDown: false, changes: 2, reason: undefined },
     ]);
@@ -45,10 +45,10 @@ describe("notifications of a component", () => {
   it("do not come for a component that the host cannot have", () => {
     const watch = start();
     watch.probed("ops", { healthy: false, expected: false, reason: "systemd is not running" });
-    expect(told()).toEqual([]);
+    expect(notified()).toEqual([]);
     watch.probed("ops", unwell);
     watch.probed("ops", { healthy: false, expected: false });
-    expect(told()).toEqual(["ops component_down", "ops component_up"]);
+    expect(notified()).toEqual(["ops component_down", "ops component_up"]);
   });
 
   it("say that it has settled ten minutes after its last change, without another probe", async () => {
@@ -60,11 +60,11 @@ describe("notifications of a component", () => {
       await clock.advance(30_000);
     }
     watch.probed("web", unwell);
-    expect(told().at(-1)).toBe("web component_flaps");
+    expect(notified().at(-1)).toBe("web component_flaps");
     await clock.advance(9.4 * 60_000);
-    expect(told().at(-1)).toBe("web component_flaps");
+    expect(notified().at(-1)).toBe("web component_flaps");
     await clock.advance(60_000);
-    expect(news.at(-1)).toEqual({
+    expect(event.at(-1)).toEqual({
       kind: "component_settled",
       component: "web",
       isDown: true,
@@ -72,21 +72,21 @@ describe("notifications of a component", () => {
       reason: "no answer",
     });
     await clock.advance(24 * 3_600_000);
-    expect(told()).toHaveLength(5);
+    expect(notified()).toHaveLength(5);
   });
 
-  it("of one that flaps go on as such after a restart with a clock that was set back", async () => {
+  it("of one that flaps continue as such after a restart with a clock that was set back", async () => {
     const first = start();
     for (const result of [unwell, well, unwell, well]) first.probed("web", result);
-    expect(told().at(-1)).toBe("web component_flaps");
+    expect(notified().at(-1)).toBe("web component_flaps");
     first.dispose();
     clock.set(clock.now() - 3 * 24 * 3_600_000);
     const again = start();
     again.probed("web", unwell);
-    expect(told()).toHaveLength(4);
+    expect(notified()).toHaveLength(4);
     await clock.advance(11 * 60_000);
-    expect(told().at(-1)).toBe("web component_settled");
-    expect(news.at(-1)?.changes).toBe(5);
+    expect(notified().at(-1)).toBe("web component_settled");
+    expect(event.at(-1)?.changes).toBe(5);
   });
 
   it("come again for one that was removed from the settings and added again", () => {
@@ -94,7 +94,7 @@ describe("notifications of a component", () => {
     start(["ops"]);
     expect(store.components()).toEqual([]);
     start().probed("web", unwell);
-    expect(told()).toEqual(["web component_down", "web component_up", "web component_down"]);
+    expect(notified()).toEqual(["web component_down", "web component_up", "web component_down"]);
   });
 
   it("end the incident of one that is no longer in the settings, once", () => {
@@ -103,13 +103,13 @@ describe("notifications of a component", () => {
     first.probed("db", well);
     start(["ops"]);
     start(["ops"]);
-    expect(news.slice(1)).toEqual([
+    expect(event.slice(1)).toEqual([
       {
         kind: "component_up",
         component: "web",
         isDown: false,
         changes: 1,
-        reason: "it is not in the settings any more",
+        reason: "it is no longer in the settings",
         isRemoved: true,
       },
     ]);
@@ -119,7 +119,7 @@ describe("notifications of a component", () => {
     store.fault = new Error("disk full");
     const watch = start();
     watch.probed("web", unwell);
-    expect(told()).toEqual(["web component_down"]);
+    expect(notified()).toEqual(["web component_down"]);
     expect(troubles.length).toBeGreaterThan(0);
   });
 });

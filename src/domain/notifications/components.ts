@@ -11,11 +11,11 @@ export const flapChanges = 4;
 
 export type Watched = Omit<StoredComponent, "name" | "savedAt">;
 
-export type Telling = "down" | "up" | "flaps" | "settled";
+export type AlertNotifier = "down" | "up" | "flaps" | "settled";
 
 export interface Step {
   readonly watched: Watched;
-  readonly tell?: { readonly what: Telling; readonly changes: number };
+  readonly notify?: { readonly what: AlertNotifier; readonly changes: number };
 }
 
 /** Taken for healthy, so that an unhealthy one is notified at once. */
@@ -28,7 +28,7 @@ export function passed(watched: Watched, elapsedMs: number): Step {
   const settled = { isDown: watched.isDown, changeAgesMs, flaps: 0, pending: 0 };
   return watched.pending === 0
     ? { watched: settled }
-    : { watched: settled, tell: { what: "settled", changes: watched.flaps } };
+    : { watched: settled, notify: { what: "settled", changes: watched.flaps } };
 }
 
 /** Takes the result of a probe. Flapping is notified once, until it has settled. */
@@ -40,8 +40,8 @@ export function found(watched: Watched, isDown: boolean): Step {
   }
   const changes = changeAgesMs.length;
   const next = { isDown, changeAgesMs, pending: 0 };
-  if (changes >= flapChanges) return { watched: { ...next, flaps: changes }, tell: { what: "flaps", changes } };
-  return { watched: { ...next, flaps: 0 }, tell: { what: isDown ? "down" : "up", changes } };
+  if (changes >= flapChanges) return { watched: { ...next, flaps: changes }, notify: { what: "flaps", changes } };
+  return { watched: { ...next, flaps: 0 }, notify: { what: isDown ? "down" : "up", changes } };
 }
 
 /** How often flapping components are checked for having settled. */
@@ -49,7 +49,7 @@ const settleIntervalMs = 30_000;
 
 type ComponentKind = Extract<NotificationKind, `component_${string}`>;
 
-export interface ComponentNews {
+export interface ComponentEvent {
   readonly kind: ComponentKind;
   readonly component: string;
   readonly isDown: boolean;
@@ -59,7 +59,7 @@ export interface ComponentNews {
   readonly isRemoved?: boolean;
 }
 
-const kinds: Readonly<Record<Telling, ComponentKind>> = {
+const kinds: Readonly<Record<AlertNotifier, ComponentKind>> = {
   down: "component_down",
   up: "component_up",
   flaps: "component_flaps",
@@ -90,31 +90,31 @@ export function createComponentWatch(ports: {
   readonly components: readonly string[];
   readonly store: Store;
   readonly clock: Clock;
-  readonly tell: (news: ComponentNews) => void;
+  readonly notify: (event: ComponentEvent) => void;
   readonly onTrouble: (error: unknown) => void;
 }) {
-  const { components, store, clock, tell, onTrouble } = ports;
+  const { components, store, clock, notify, onTrouble } = ports;
   const entries = remembered(store, clock, onTrouble);
   let stop: Dispose | undefined;
 
-  /** A component that was removed from the settings begins anew when it returns. What people were told of it is over. */
+  /** A component that was removed from the settings starts over when it returns. What people were notified of is over. */
   const forget = (name: string, { watched: { isDown, flaps, changeAgesMs } }: Entry): void => {
     entries.delete(name);
     if (isDown || flaps > 0) {
-      const reason = "it is not in the settings any more";
+      const reason = "it is no longer in the settings";
       const changes = changeAgesMs.length;
-      tell({ kind: "component_up", component: name, isDown: false, changes, reason, isRemoved: true });
+      notify({ kind: "component_up", component: name, isDown: false, changes, reason, isRemoved: true });
     }
     orReport(() => store.forgetComponent(name), onTrouble);
   };
 
-  const take = (name: string, entry: Entry, { watched, tell: news }: Step): void => {
+  const take = (name: string, entry: Entry, { watched, notify: event }: Step): void => {
     const isNew = watched.isDown !== entry.watched.isDown || watched.flaps !== entry.watched.flaps;
     entry.watched = watched;
     if (isNew) orReport(() => store.saveComponent({ name, ...watched, savedAt: clock.now() }), onTrouble);
-    if (news === undefined) return;
-    const { what, changes } = news;
-    tell({ kind: kinds[what], component: name, isDown: watched.isDown, changes, reason: entry.reason });
+    if (event === undefined) return;
+    const { what, changes } = event;
+    notify({ kind: kinds[what], component: name, isDown: watched.isDown, changes, reason: entry.reason });
   };
 
   const age = (name: string, entry: Entry): void => {

@@ -2,15 +2,15 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { NotificationEvent } from "#contract/alerts.ts";
 import type { StoredNotification } from "#domain/ports/notifications.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
-import { createEvents, type EndedOperationNews, operationDraft } from "./events.ts";
+import { createEvents, type EndedOperationEvent, operationDraft } from "./events.ts";
 import type { Draft } from "./messages.ts";
 
 const at = Date.parse("2026-01-02T03:04:05.678Z");
 
 const operation = (
-  state: Partial<EndedOperationNews["state"]>,
+  state: Partial<EndedOperationEvent["state"]>,
   keyId: string | null = "key-1",
-): EndedOperationNews => ({
+): EndedOperationEvent => ({
   spec: { id: "operation-1", kind: "updates.apply", keyId },
   state: { finishedAt: at, result: { success: true }, error: null, ...state },
 });
@@ -53,7 +53,7 @@ describe("the notification of an operation", () => {
       "no files",
     ],
   ] as const)("says how it failed: %j", (state, kind, severity, title, result) => {
-    const draft = operationDraft(operation(state as Partial<EndedOperationNews["state"]>), "host", at);
+    const draft = operationDraft(operation(state as Partial<EndedOperationEvent["state"]>), "host", at);
     expect(draft).toMatchObject({ kind, severity, title: `${title} updates.apply on host`, isGood: false });
     expect(draft?.facts).toContainEqual(["Result", result]);
   });
@@ -110,7 +110,7 @@ describe("notifications of events", () => {
 
   it("of a call that waits for approval say who asked for what, and how to decide it", () => {
     const plan = { dry_run: true, steps: ["restart nginx.service"], units: [], packages: [], requires_reboot: false };
-    const news = {
+    const event = {
       id: "approval-1",
       operation: "restartService",
       proposer: { keyId: "key-1", keyName: "deploy", credential: "key", granted: [], expiresAt: null },
@@ -118,7 +118,7 @@ describe("notifications of events", () => {
       plan: { ...plan, bytes: 0, rollback: "none" },
       expiresAt: at + 3_600_000,
     } as const;
-    open().approvalWanted(news as never);
+    open().approvalWanted(event as never);
     expect(posted[0]?.draft).toMatchObject({
       kind: "approval_wanted",
       subject: "approval-1",
@@ -130,7 +130,7 @@ describe("notifications of events", () => {
         ["Address", "https://hosts.example.org/web1/console/approvals?id=approval-1"],
       ]),
     });
-    open(["operations"]).approvalWanted({ ...news, id: "approval-2" } as never);
+    open(["operations"]).approvalWanted({ ...event, id: "approval-2" } as never);
     expect(posted).toHaveLength(1);
   });
 

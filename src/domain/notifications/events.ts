@@ -10,11 +10,11 @@ import type { Outbox } from "./outbox.ts";
 
 /** The same event of one subject is reported at most this often. */
 const quietMs = 60 * 60_000;
-/** What ended before, while the service was down, is no news. */
+/** What ended before, while the service was down, is not news. */
 const longestDownMs = 24 * 60 * 60_000;
 const maxRemembered = 1_000;
 
-export interface EndedOperationNews {
+export interface EndedOperationEvent {
   readonly spec: { readonly id: string; readonly kind: string; readonly keyId: string | null };
   readonly state: {
     readonly finishedAt: number | null;
@@ -23,13 +23,13 @@ export interface EndedOperationNews {
   };
 }
 
-export interface ExpiredKeyNews {
+export interface ExpiredKeyEvent {
   readonly id: string;
   readonly name: string;
   readonly expiresAt: number;
 }
 
-export interface PluginNews {
+export interface PluginEvent {
   readonly plugin: string;
   readonly fault: string;
 }
@@ -55,7 +55,7 @@ const outcomeWords: Readonly<Record<string, string>> = {
 };
 
 /** @returns undefined for an operation that did what it should. */
-export function operationDraft({ spec, state }: EndedOperationNews, host: string, at: number): EventDraft | undefined {
+export function operationDraft({ spec, state }: EndedOperationEvent, host: string, at: number): EventDraft | undefined {
   const { result, error, finishedAt } = state;
   const rollback = rollbackOf(result);
   if (rollback === undefined && error === null && !isUnsuccessful(result)) return undefined;
@@ -78,7 +78,7 @@ export function operationDraft({ spec, state }: EndedOperationNews, host: string
   };
 }
 
-const pluginDraft = ({ plugin, fault }: PluginNews, host: string, at: number): EventDraft => ({
+const pluginDraft = ({ plugin, fault }: PluginEvent, host: string, at: number): EventDraft => ({
   kind: "plugin_disabled",
   subject: plugin,
   at,
@@ -92,7 +92,7 @@ const pluginDraft = ({ plugin, fault }: PluginNews, host: string, at: number): E
   ]),
 });
 
-const expiredKeyDraft = ({ id, name, expiresAt }: ExpiredKeyNews, host: string, at: number): EventDraft => ({
+const expiredKeyDraft = ({ id, name, expiresAt }: ExpiredKeyEvent, host: string, at: number): EventDraft => ({
   kind: "expired_key_used",
   subject: id,
   at,
@@ -107,23 +107,23 @@ const expiredKeyDraft = ({ id, name, expiresAt }: ExpiredKeyNews, host: string, 
   ]),
 });
 
-export type ApprovalNews = Pick<ApprovalRecord, "id" | "operation" | "proposer" | "reason" | "plan" | "expiresAt">;
+export type ApprovalNotice = Pick<ApprovalRecord, "id" | "operation" | "proposer" | "reason" | "plan" | "expiresAt">;
 
-const approvalDraft = (news: ApprovalNews, host: string, publicUrl: string | undefined, at: number): EventDraft => ({
+const approvalDraft = (event: ApprovalNotice, host: string, publicUrl: string | undefined, at: number): EventDraft => ({
   kind: "approval_wanted",
-  subject: news.id,
+  subject: event.id,
   at,
   isGood: false,
   severity: "warning",
-  title: plainLine(`${news.proposer.keyName} wants ${news.operation} to be approved on ${host}`, 200),
+  title: plainLine(`${event.proposer.keyName} wants ${event.operation} to be approved on ${host}`, 200),
   facts: factsOf([
-    ["Call", news.operation],
-    ["Plan", news.plan.steps.join("; ")],
-    ["Proposed by", `${news.proposer.keyName} (key ${news.proposer.keyId})`],
-    ["Reason", news.reason ?? undefined],
-    ["Decide with", `steward approve ${news.id}`],
-    ["Address", publicUrl && `${publicUrl}/console/approvals?id=${news.id}`],
-    ["Until", toTimestamp(news.expiresAt)],
+    ["Call", event.operation],
+    ["Plan", event.plan.steps.join("; ")],
+    ["Proposed by", `${event.proposer.keyName} (key ${event.proposer.keyId})`],
+    ["Reason", event.reason ?? undefined],
+    ["Decide with", `steward approve ${event.id}`],
+    ["Address", publicUrl && `${publicUrl}/console/approvals?id=${event.id}`],
+    ["Until", toTimestamp(event.expiresAt)],
     ["Time", toTimestamp(at)],
   ]),
 });
@@ -180,16 +180,16 @@ export function createEvents(ports: {
   };
 
   return {
-    operationEnded: (news: EndedOperationNews): void => {
+    operationEnded: (event: EndedOperationEvent): void => {
       const now = clock.now();
-      // One that nobody's key has begun is of automatic updates, which report by themselves.
-      if (news.spec.keyId === null || now - (news.state.finishedAt ?? now) > longestDownMs) return;
-      report("operations", operationDraft(news, host, now));
+      // One that nobody's key has started is of automatic updates, which report by themselves.
+      if (event.spec.keyId === null || now - (event.state.finishedAt ?? now) > longestDownMs) return;
+      report("operations", operationDraft(event, host, now));
     },
-    pluginDisabled: (news: PluginNews): void => report("plugins", pluginDraft(news, host, clock.now())),
-    approvalWanted: (news: ApprovalNews): void =>
-      report("approvals", approvalDraft(news, host, publicUrl, clock.now())),
-    auditBroken: (news: AuditBreak): void => report("audit", auditDraft(news, host, clock.now())),
-    expiredKeyUsed: (news: ExpiredKeyNews): void => report("keys", expiredKeyDraft(news, host, clock.now())),
+    pluginDisabled: (event: PluginEvent): void => report("plugins", pluginDraft(event, host, clock.now())),
+    approvalWanted: (event: ApprovalNotice): void =>
+      report("approvals", approvalDraft(event, host, publicUrl, clock.now())),
+    auditBroken: (event: AuditBreak): void => report("audit", auditDraft(event, host, clock.now())),
+    expiredKeyUsed: (event: ExpiredKeyEvent): void => report("keys", expiredKeyDraft(event, host, clock.now())),
   };
 }

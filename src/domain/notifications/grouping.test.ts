@@ -5,7 +5,7 @@ import { NotificationFailed } from "#domain/ports/notifications.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeNotificationStore, type FakeNotificationStore } from "../../../test/fakes/notification-store.ts";
 import { createFakeNotifier, type FakeNotifier } from "../../../test/fakes/notifier.ts";
-import type { CheckNews } from "./checks.ts";
+import type { CheckEvent } from "./checks.ts";
 import { groupMs } from "./grouping.ts";
 import { checkDraft } from "./messages.ts";
 import { createOutbox, type Outbox } from "./outbox.ts";
@@ -47,7 +47,7 @@ const crash = (outbox: Outbox): void => {
 };
 
 type Level = "fail" | "warn" | "pass";
-type Changes = Partial<Pick<CheckNews["result"], "status" | "message"> & Pick<CheckNews, "changes">>;
+type Changes = Partial<Pick<CheckEvent["result"], "status" | "message"> & Pick<CheckEvent, "changes">>;
 const draft = (id: string, hard: Level, { changes = 1, ...said }: Changes = {}) =>
   checkDraft(
     {
@@ -187,10 +187,10 @@ describe("notifications of checks that change within a short time", () => {
           else {
             const what = `${each.check} ${each.hard} ${posted.length}`;
             posted.push(what);
-            const told = draft(each.check, each.hard);
+            const notified = draft(each.check, each.hard);
             outbox.post(
               {
-                ...told,
+                ...notified,
                 facts: [
                   ["Check", each.check],
                   ["What", what],
@@ -202,13 +202,13 @@ describe("notifications of checks that change within a short time", () => {
         }
         email.fault = undefined;
         await clock.advance(60 * 60_000);
-        const told = email.taken.flatMap(({ facts }) =>
+        const notified = email.taken.flatMap(({ facts }) =>
           facts.flatMap(([name, text]) => (name === "Check" || name === "Time" ? [] : [text])),
         );
-        expect(told.toSorted()).toEqual(posted.toSorted());
+        expect(notified.toSorted()).toEqual(posted.toSorted());
         for (const check of ["a", "b", "c"]) {
           const isOf = (what: string): boolean => what.startsWith(check);
-          expect(told.filter(isOf)).toEqual(posted.filter(isOf));
+          expect(notified.filter(isOf)).toEqual(posted.filter(isOf));
         }
       }),
     );

@@ -2,7 +2,7 @@ import type { NotificationChannel, NotificationKind } from "#contract/alerts.ts"
 import type { Message, StoredNotification } from "#domain/ports/notifications.ts";
 import { clipText, counted } from "#kernel/text.ts";
 
-/** Checks that change within this time are told of together. The first runs after a start are spread over ten seconds. */
+/** Checks that change within this time share a notification. The first runs after a start are spread over ten seconds. */
 export const groupMs = 15_000;
 /** Checks in one message, and characters of each: services take messages of 4096. */
 const maxGrouped = 15;
@@ -17,13 +17,13 @@ const words: Partial<Readonly<Record<NotificationKind, string>>> = {
 /** Programs read these: an incident for each subject, and fields of one event. */
 const ungrouped: readonly NotificationChannel[] = ["pagerduty", "opsgenie", "webhook"];
 
-type Told = Pick<StoredNotification, "kind" | "subject">;
+type Notified = Pick<StoredNotification, "kind" | "subject">;
 
 /** Of a group all checks; ids of checks have no commas. */
-export const subjectsOf = ({ kind, subject }: Told): readonly string[] =>
+export const subjectsOf = ({ kind, subject }: Notified): readonly string[] =>
   words[kind] === undefined ? [subject] : subject.split(", ");
 
-function isSameSubject(one: Told, other: Told): boolean {
+function isSameSubject(one: Notified, other: Notified): boolean {
   const subjects = subjectsOf(other);
   return subjectsOf(one).some((subject) => subjects.includes(subject));
 }

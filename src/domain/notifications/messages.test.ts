@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { NotificationChannel } from "#contract/alerts.ts";
-import type { ComponentNews } from "./components.ts";
+import type { ComponentEvent } from "./components.ts";
 import { alertChannels, alertDraft, checkDraft, componentDraft, testDraft } from "./messages.ts";
 
 const at = Date.parse("2026-01-01T00:00:00Z");
-const news = (changes: Partial<ComponentNews> = {}): ComponentNews => ({
+const event = (changes: Partial<ComponentEvent> = {}): ComponentEvent => ({
   kind: "component_down",
   component: "web",
   isDown: true,
@@ -15,7 +15,7 @@ const news = (changes: Partial<ComponentNews> = {}): ComponentNews => ({
 });
 
 describe("a notification", () => {
-  it.each<[Partial<ComponentNews>, string, boolean]>([
+  it.each<[Partial<ComponentEvent>, string, boolean]>([
     [{}, "web is unhealthy on host", false],
     [{ kind: "component_up", isDown: false }, "web is healthy again on host", true],
     [{ kind: "component_up", isDown: false, isRemoved: true }, "web is no longer watched on host", true],
@@ -27,7 +27,7 @@ describe("a notification", () => {
     ],
     [{ kind: "component_settled", changes: 5 }, "web has settled: it is unhealthy, after 5 changes on host", false],
   ])("of a component has its title: %j", (changes, title, isGood) => {
-    expect(componentDraft(news(changes), "host", at)).toMatchObject({ title, isGood, subject: "web" });
+    expect(componentDraft(event(changes), "host", at)).toMatchObject({ title, isGood, subject: "web" });
   });
 
   it.each([
@@ -35,7 +35,7 @@ describe("a notification", () => {
     ["repeated", "[firing] DiskSpaceLow (critical) on host", "still firing", "More than 90 % is used", false],
     ["resolved", "[resolved] DiskSpaceLow (critical) on host", "resolved", "no longer: usage above 90%", true],
   ] as const)("of an alert that is %s has its title and facts", (what, title, state, summary, isGood) => {
-    const told = {
+    const notified = {
       what,
       name: "DiskSpaceLow",
       severity: "critical" as const,
@@ -44,7 +44,7 @@ describe("a notification", () => {
       value: 93.256,
       since: at,
     };
-    const draft = alertDraft(told, "host", at);
+    const draft = alertDraft(notified, "host", at);
     expect(draft).toMatchObject({ title, isGood, severity: "critical" });
     expect(Object.fromEntries(draft.facts)).toMatchObject({ State: state, What: summary, Value: "93.3" });
   });
@@ -67,7 +67,7 @@ describe("a notification", () => {
   it("has its title and facts on one line each, whatever hosts and settings contain", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 2000 }), (text) => {
-        const drafts = [componentDraft(news({ reason: text }), text, at), testDraft(text, text, at)];
+        const drafts = [componentDraft(event({ reason: text }), text, at), testDraft(text, text, at)];
         for (const { title, facts } of drafts) {
           for (const line of [title, ...facts.map(([, fact]) => fact)]) {
             expect(line).not.toMatch(/[\r\n\p{Cc}\u2028\u2029\u202e]/u);

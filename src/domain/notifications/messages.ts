@@ -2,8 +2,8 @@ import type { AlertSeverity, NotificationChannel, NotificationKind } from "#cont
 import type { Message } from "#domain/ports/notifications.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { clipText } from "#kernel/text.ts";
-import type { CheckNews } from "./checks.ts";
-import type { ComponentNews } from "./components.ts";
+import type { CheckEvent } from "./checks.ts";
+import type { ComponentEvent } from "./components.ts";
 
 export interface Draft extends Omit<Message, "id"> {
   readonly kind: NotificationKind;
@@ -25,7 +25,7 @@ export const factsOf = (facts: readonly (readonly [name: string, text: string | 
 
 const stateWords = (isDown: boolean): string => (isDown ? "unhealthy" : "healthy");
 
-function componentTitle({ kind, component, isDown, changes, isRemoved }: ComponentNews): string {
+function componentTitle({ kind, component, isDown, changes, isRemoved }: ComponentEvent): string {
   if (isRemoved) return `${component} is no longer watched`;
   switch (kind) {
     case "component_down":
@@ -39,14 +39,14 @@ function componentTitle({ kind, component, isDown, changes, isRemoved }: Compone
   }
 }
 
-export function componentDraft(news: ComponentNews, host: string, at: number): Draft {
-  const { kind, component, isDown, reason, isRemoved } = news;
+export function componentDraft(event: ComponentEvent, host: string, at: number): Draft {
+  const { kind, component, isDown, reason, isRemoved } = event;
   return {
     kind,
     subject: component,
     at,
     isGood: !isDown && kind !== "component_flaps",
-    title: plainLine(`${componentTitle(news)} on ${host}`, 200),
+    title: plainLine(`${componentTitle(event)} on ${host}`, 200),
     facts: factsOf([
       ["Component", component],
       ["State", isRemoved ? "not watched" : stateWords(isDown)],
@@ -68,7 +68,7 @@ export const testDraft = (host: string, keyName: string | undefined, at: number)
   ]),
 });
 
-export interface AlertTold {
+export interface AlertNotice {
   readonly what: "firing" | "repeated" | "resolved";
   readonly name: string;
   readonly severity: AlertSeverity;
@@ -78,8 +78,8 @@ export interface AlertTold {
   readonly since: number;
 }
 
-export function alertDraft(told: AlertTold, host: string, at: number): Draft {
-  const { what, name, severity, summary, expression, value, since } = told;
+export function alertDraft(notified: AlertNotice, host: string, at: number): Draft {
+  const { what, name, severity, summary, expression, value, since } = notified;
   const isOver = what === "resolved";
   const state = isOver ? "resolved" : "firing";
   return {
@@ -103,23 +103,23 @@ export function alertDraft(told: AlertTold, host: string, at: number): Draft {
 
 const checkKinds = { fail: "check_failed", warn: "check_warned", pass: "check_recovered" } as const;
 
-function checkTitle({ result: { name, status }, hard, before, isUnreported }: CheckNews): string {
+function checkTitle({ result: { name, status }, hard, before, isUnreported }: CheckEvent): string {
   if (isUnreported) return `[no longer reported] ${name}`;
   if (hard === "fail") return `[failed] ${name}`;
   if (hard === "warn") return before === "fail" ? `[warning, no longer failed] ${name}` : `[warning] ${name}`;
   return status === "skip" ? `[no longer checked] ${name}` : `[recovered] ${name}`;
 }
 
-export function checkDraft(news: CheckNews, host: string, at: number): Draft & { readonly severity: AlertSeverity } {
-  const { result, hard, isOver, changes } = news;
+export function checkDraft(event: CheckEvent, host: string, at: number): Draft & { readonly severity: AlertSeverity } {
+  const { result, hard, isOver, changes } = event;
   const { check_id: id, severity, message, since } = result;
   return {
     kind: checkKinds[isOver ? "pass" : hard],
     subject: id,
     at,
     isGood: isOver,
-    severity: checkSeverity(news),
-    title: plainLine(`${checkTitle(news)} on ${host}`, 200),
+    severity: checkSeverity(event),
+    title: plainLine(`${checkTitle(event)} on ${host}`, 200),
     facts: factsOf([
       ["Check", id],
       ["Severity", severity],
@@ -132,16 +132,16 @@ export function checkDraft(news: CheckNews, host: string, at: number): Draft & {
 }
 
 /** A critical check that fails is like an alert of severity critical; so is the end of that. */
-const checkSeverity = ({ result, hard, before }: CheckNews): AlertSeverity =>
+const checkSeverity = ({ result, hard, before }: CheckEvent): AlertSeverity =>
   result.severity === "critical" && (hard === "fail" || before === "fail") ? "critical" : "warning";
 
-export interface AutomaticNews {
+export interface AutomaticUpdateEvent {
   readonly isGood: boolean;
   readonly what: string;
   readonly message: string;
 }
 
-export const automaticDraft = ({ isGood, what, message }: AutomaticNews, host: string, at: number): Draft => ({
+export const automaticDraft = ({ isGood, what, message }: AutomaticUpdateEvent, host: string, at: number): Draft => ({
   kind: isGood ? "updates_installed" : "updates_not_installed",
   subject: "updates.automatic",
   at,

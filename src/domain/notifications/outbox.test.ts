@@ -102,7 +102,7 @@ describe("the outbox", () => {
     ]);
   });
 
-  it("routes by severity to the channels that have one, whoever posts", async () => {
+  it("routes by severity to the channels that have one, no matter who posts", async () => {
     const ntfy = Object.assign(createFakeNotifier(), { severity: "all" as const });
     const pagerduty = Object.assign(createFakeNotifier(), { severity: "critical" as const });
     const outbox = open(
@@ -208,7 +208,7 @@ describe("the outbox", () => {
     expect(JSON.stringify(outbox.list())).not.toContain("secret");
   });
 
-  it("sends queued messages once after a crash, and goes on counting attempts", async () => {
+  it("sends queued messages once after a crash, and continues counting attempts", async () => {
     chat.fault = later;
     open().post(draft("web"), ["chat"]);
     await clock.advance(0);

@@ -10,8 +10,8 @@ import type { Clock } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
 import { grouped, groupMs, groupOf, isGrouped, isOfGroup } from "./grouping.ts";
 import type { Draft } from "./messages.ts";
+import { createQueueOrder, type QueueOrder } from "./queue-order.ts";
 import { channelsFor, draftFor, endsIncident, isSameIncident } from "./routing.ts";
-import { createTurns, type Turns } from "./turns.ts";
 
 /** Pause after a failed attempt, doubled each time. */
 const firstPauseMs = 10_000;
@@ -60,7 +60,7 @@ export interface OutboxPorts {
 interface State extends OutboxPorts {
   /** By id, in order of arrival. */
   readonly all: Map<string, StoredNotification>;
-  readonly turns: Turns;
+  readonly turns: QueueOrder;
   readonly shutdown: AbortController;
   readonly sending: Set<string>;
   /** Ends the wait of a channel. */
@@ -208,7 +208,7 @@ function pump(state: State, channel: NotificationChannel): void {
   });
 }
 
-function makeRoom(state: State, channel: NotificationChannel): void {
+function makeSpace(state: State, channel: NotificationChannel): void {
   const all = queued(state, channel);
   if (all.length < maxQueued) return;
   const waiting = all.filter(({ id }) => !state.sending.has(id));
@@ -218,7 +218,7 @@ function makeRoom(state: State, channel: NotificationChannel): void {
 
 function post(state: State, draft: Draft, channel: NotificationChannel, notifier: Notifier): void {
   const { turns, waiting } = state;
-  makeRoom(state, channel);
+  makeSpace(state, channel);
   const waits = { attempts: 0, outcome: "queued", error: null, endedAt: null } as const;
   const added = addNotification(state, draft, channel, notifier, waits);
   for (const each of queued(state, channel))
@@ -257,7 +257,7 @@ export function createOutbox(ports: OutboxPorts) {
   const state: State = {
     ...ports,
     all: loaded(store, onTrouble),
-    turns: createTurns(() => clock.monotonicMs()),
+    turns: createQueueOrder(() => clock.monotonicMs()),
     shutdown: new AbortController(),
     sending: new Set(),
     waiting: new Map(),

@@ -93,7 +93,7 @@ describe.each([
     expect([await task, changed]).toEqual(["failed", []]);
   });
 
-  it("goes on beyond the point of no return, and the request is refused", async () => {
+  it("continues beyond the point of no return, and the request is refused", async () => {
     const { cancel, run, gate, end, changed, clock, operations, id, task: store } = begin(stores());
     const task = run();
     await clock.advance(0);

@@ -85,6 +85,6 @@ export async function cancelOperation(
     store.withdrawCancel(id);
     throw tooLate;
   }
-  const message = `cannot tell yet whether ${kind} is cancelled: that was requested, and it is busy with a step that is not broken off (ask for the operation)`;
+  const message = `cannot say yet whether ${kind} is cancelled: that was requested, and it is busy with a step that is not broken off (ask for the operation)`;
   throw new DomainError("UNAVAILABLE", message, { operation_id: id, reason: "pending", retryable: true });
 }

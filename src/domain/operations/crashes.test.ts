@@ -87,7 +87,7 @@ async function live({ canGoOn, taskKills, serviceKills, uninvited, isLaunchLost 
   const request = { kind: "verb", input: 1, keyId: "k", idempotencyKey: "i" };
   const kills = [...taskKills];
   let isLost = isLaunchLost;
-  let begun = 0;
+  let started = 0;
   let ended = 0;
   let made = 0;
   const done: number[] = [];
@@ -96,7 +96,7 @@ async function live({ canGoOn, taskKills, serviceKills, uninvited, isLaunchLost 
     const self: ProcessIdentity = launcher.begin();
     const mine = stores.task(killableBy(kills.shift(), () => launcher.kill(self)));
     const verb = async (_: unknown, { phase, savePhase }: { phase: unknown; savePhase: (phase: unknown) => void }) => {
-      begun += 1;
+      started += 1;
       for (let step = Number(phase ?? 0); step < steps; step += 1) {
         // A process that is dead does nothing.
         if (!launcher.isAlive(self)) return never;
@@ -177,7 +177,7 @@ async function live({ canGoOn, taskKills, serviceKills, uninvited, isLaunchLost 
   const last = startService(undefined);
   await clock.advance(200_000);
   const operations = last?.list() ?? [];
-  return { operations, begun, ended, done, seen };
+  return { operations, started, ended, done, seen };
 }
 
 const kill = fc.record({ after: fc.integer({ min: 1, max: 24 }), isDone: fc.boolean() });
@@ -197,7 +197,7 @@ it.each([
 ])("an operation reports its true state and does nothing twice, whatever is killed when (%s)", async (_, make) => {
   const ends = new Set<string>();
   const property = fc.asyncProperty(plan, async (each) => {
-    const { operations, begun, ended, done, seen } = await live(each, make());
+    const { operations, started, ended, done, seen } = await live(each, make());
     // All that was asked for came to an end, and one request made one operation unless nothing had been done before.
     for (const { state } of operations) {
       expect(["done", "failed"]).toContain(state.status);
@@ -205,9 +205,9 @@ it.each([
     }
     const worked = operations.filter(({ state }) => state.error?.details?.["reason"] !== "not_begun");
     expect(worked.length).toBeLessThanOrEqual(1);
-    if (worked.length === 0) expect(begun).toBe(0);
-    if (!each.canGoOn) expect(begun).toBeLessThanOrEqual(1);
-    expect(begun).toBeLessThanOrEqual(3);
+    if (worked.length === 0) expect(started).toBe(0);
+    if (!each.canGoOn) expect(started).toBeLessThanOrEqual(1);
+    expect(started).toBeLessThanOrEqual(3);
     const [operation] = worked;
     // Done means done; each step at least once, in order, and again only the one that was at work when its process died.
     if (operation?.state.status === "done") {
@@ -218,7 +218,7 @@ it.each([
     for (const [at, step] of done.entries()) expect(step).toBeLessThanOrEqual((done[at - 1] ?? -1) + 1);
     for (const [at, step] of done.entries()) expect(step).toBeGreaterThanOrEqual(done[at - 1] ?? 0);
     expect(done.length).toBeLessThanOrEqual(steps + each.taskKills.length);
-    // What anybody was told never went back, and an end stayed.
+    // What was reported never went back, and an end stayed.
     for (const statuses of seen.values()) {
       for (const [at, status] of statuses.entries()) {
         const before = statuses[at - 1] ?? "queued";

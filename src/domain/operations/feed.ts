@@ -19,7 +19,7 @@ const seenOf = ({ state }: Operation): string =>
 export type OperationFeed = ReturnType<typeof createOperationFeed>;
 
 /**
- * Tells whoever waits for an operation, or follows all of them, that it has changed. However many they are, each operation is read
+ * Notifies anyone who waits for an operation, or follows all of them, that it has changed. However many they are, each operation is read
  * once in each interval, and none while nobody asks.
  */
 export function createOperationFeed(ports: {

@@ -62,7 +62,7 @@ describe("a request that waits for an operation", () => {
     )) as OperationDetail;
   const write = (id: string, state: Partial<typeof queuedState>): void =>
     store.write(id, { ...queuedState, status: "running", startedAt: 1, ...state });
-  const begun = (): string => {
+  const started = (): string => {
     for (const each of operations.list()) write(each.spec.id, { status: "done" });
     const id = start("a");
     store.claim(id, 1, launcher.begin());
@@ -75,7 +75,7 @@ describe("a request that waits for an operation", () => {
   };
 
   it("is answered when the operation ends, with one read for all in each interval, and bounded for each key", async () => {
-    const id = begun();
+    const id = started();
     const keys = Array.from({ length: 8 }, (_, at) => ({ ...caller, keyId: `k${at}` }));
     const all = keys.flatMap((each) => Array.from({ length: 64 }, () => get(id, "30s", { caller: each as never })));
     const { read } = store;
@@ -113,7 +113,7 @@ describe("a request that waits for an operation", () => {
   });
 
   it("shows when the step is over, while it runs", async () => {
-    const id = begun();
+    const id = started();
     write(id, { percent: 70, step: "watch", stepEndsAt: 90_000 });
     expect((await get(id, "0")).progress).toEqual({ percent: 70, step: "watch", until: "1970-01-01T00:01:30.000Z" });
     write(id, { status: "done", percent: 100, step: "watch", stepEndsAt: 90_000 });
@@ -121,7 +121,7 @@ describe("a request that waits for an operation", () => {
   });
 
   it("is answered after its time, and at once for 0 and an ended operation", async () => {
-    const id = begun();
+    const id = started();
     const answer = get(id, "1500ms");
     await clock.advance(1_400);
     expect(await isAnswered(answer)).toBe(false);
@@ -135,7 +135,7 @@ describe("a request that waits for an operation", () => {
   });
 
   it("is answered when the service stops or its client goes, and then frees its place", async () => {
-    const id = begun();
+    const id = started();
     const gone = new AbortController();
     const all = Array.from({ length: 64 }, () => get(id, "60s", { signal: () => gone.signal }));
     await expect(get(id, "60s")).rejects.toMatchObject({ code: "UNAVAILABLE" });
@@ -147,7 +147,7 @@ describe("a request that waits for an operation", () => {
   });
 
   it("is refused once its credential has ended", async () => {
-    const id = begun();
+    const id = started();
     const before = operationHandlers({
       ...{ operations, requireScopes, clock, hasEnded: () => hasEnded },
       stopping: new AbortController().signal,

@@ -30,12 +30,12 @@ export const toOperationEntry = ({ spec, state }: Operation): OperationEntry => 
 
 export function operationHandlers(ports: {
   readonly operations: Pick<Operations, "get" | "list" | "log" | "until" | "cancel">;
-  /** @throws DomainError `FORBIDDEN` for a caller who could not have begun the operation, `CONFLICT` where a window holds it back. */
+  /** @throws DomainError `FORBIDDEN` for a caller who could not have started the operation, `CONFLICT` where a window holds it back. */
   readonly requireScopes: (spec: OperationSpec, context: Pick<Context, "caller" | "checkWindows">) => void;
   readonly clock: Pick<Clock, "sleep">;
   /** Whether a credential has expired or been revoked since it was admitted. */
   readonly hasEnded: (caller: Caller) => boolean;
-  /** Fires when the service stops: whoever waits is answered. */
+  /** Fires when the service stops: anyone who waits is answered. */
   readonly stopping: AbortSignal;
 }): Handlers<typeof longOperations> {
   const { operations, requireScopes, clock, hasEnded, stopping } = ports;
@@ -97,7 +97,7 @@ export interface ReplyPreferences {
 /** The operation when it has ended, or as it is when the request would wait no longer. */
 async function withinWait(
   operations: Pick<Operations, "wait">,
-  begun: Operation,
+  started: Operation,
   waitMs: number,
   { clock, signal }: { readonly clock: Pick<Clock, "sleep">; readonly signal: AbortSignal },
 ): Promise<Operation | undefined> {
@@ -105,7 +105,7 @@ async function withinWait(
   const ended = AbortSignal.any([signal, over.signal]);
   void clock.sleep(waitMs, ended).then(() => over.abort());
   try {
-    return await operations.wait(begun.spec.id, ended);
+    return await operations.wait(started.spec.id, ended);
   } catch (error) {
     if (over.signal.aborted || signal.aborted) return undefined;
     throw error;
@@ -128,16 +128,16 @@ export async function beginOperation<Result>(
   const { caller, signal, touched, prefersAsync, waitMs, idempotencyKey, clock } = context;
   const request = { ...work, keyId: caller?.keyId ?? null, idempotencyKey: idempotencyKey ?? null };
   if (operations.admit(request) === undefined) await check();
-  const begun = operations.start(request);
-  const { id } = begun.spec;
+  const started = operations.start(request);
+  const { id } = started.spec;
   touched({ operation_id: id });
   const maxWaitMs = waitMs ?? (prefersAsync ? 0 : undefined);
-  if (maxWaitMs === 0) return new Accepted(toOperationEntry(begun));
+  if (maxWaitMs === 0) return new Accepted(toOperationEntry(started));
   const ended =
     maxWaitMs === undefined
       ? await operations.wait(id, signal())
-      : await withinWait(operations, begun, maxWaitMs, { clock, signal: signal() });
-  if (ended === undefined) return new Accepted(toOperationEntry(operations.get(id) ?? begun));
+      : await withinWait(operations, started, maxWaitMs, { clock, signal: signal() });
+  if (ended === undefined) return new Accepted(toOperationEntry(operations.get(id) ?? started));
   const { state } = ended;
   // The verb of this kind returned it, before it was stored as JSON.
   if (state.error === null) return state.result as Result;

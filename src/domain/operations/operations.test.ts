@@ -32,7 +32,7 @@ let operations: Operations;
 let serviceProcess: ProcessIdentity;
 let made = 0;
 
-/** The service, started anew: nothing is left of what the one before had in memory. */
+/** The service, started again: nothing is left of what the one before had in memory. */
 function startService(between: Partial<OperationStore & TaskLauncher> = {}): void {
   if (serviceProcess !== undefined) launcher.kill(serviceProcess);
   operations?.dispose();
@@ -87,18 +87,18 @@ describe("an operation", () => {
   it("is queued, runs and ends with its result, progress and log", async () => {
     const { spec, state } = operations.start(request());
     expect([state.status, launcher.launched]).toEqual(["queued", [spec.id]]);
-    const told = Promise.withResolvers<void>();
+    const reported = Promise.withResolvers<void>();
     const task = run(spec.id, async (input, { progress }) => {
       progress.step(40, "unpack");
       progress.line("one\ntwo");
-      await told.promise;
+      await reported.promise;
       return { input };
     });
     expect(operations.get(spec.id)?.state).toMatchObject({ status: "running", startedAt: clock.now() });
     await clock.advance(1000);
     expect(operations.get(spec.id)?.state).toMatchObject({ percent: 40, step: "unpack", stepEndsAt: null });
     const waiting = operations.wait(spec.id, new AbortController().signal);
-    told.resolve();
+    reported.resolve();
     expect(await task).toBe("done");
     await clock.advance(1000);
     const { state: end } = await waiting;
@@ -245,7 +245,7 @@ describe("the task of an operation that was killed", () => {
 
 describe("a race between task and service", () => {
   const done: OperationState = { ...queuedState, status: "done", result: "first" };
-  const refused: Verb = () => Promise.reject(new Error("begun twice"));
+  const refused: Verb = () => Promise.reject(new Error("started twice"));
   const signal = new AbortController().signal;
 
   it("a task exits when another one has claimed the operation first", async () => {
@@ -290,12 +290,12 @@ describe("a race between task and service", () => {
       launcher.kill(process);
       operations.get(id);
     }
-    let hasBegun = false;
+    let hasStarted = false;
     startService({
       isAlive(process) {
         const isAlive = launcher.isAlive(process);
-        if (!hasBegun) void run(id, endless);
-        hasBegun = true;
+        if (!hasStarted) void run(id, endless);
+        hasStarted = true;
         return isAlive;
       },
     });
@@ -362,7 +362,7 @@ describe("the task of an operation that never ran", () => {
 });
 
 describe("a full disk", () => {
-  it("does not stop a running operation, whose end is stored when there is room", async () => {
+  it("does not stop a running operation, whose end is stored when there is space", async () => {
     const { id } = operations.start(request()).spec;
     const task = run(id, (_, { progress }) => {
       store.fault = new Error("ENOSPC");
@@ -428,7 +428,7 @@ describe("a corrupt record of an operation", () => {
 });
 
 describe("waiting for an operation", () => {
-  it("ends when the service stops, and the operation goes on", async () => {
+  it("ends when the service stops, and the operation continues", async () => {
     const { id } = operations.start(request()).spec;
     void run(id, endless);
     const gone = new AbortController();

@@ -5,7 +5,7 @@ import { orReport } from "#kernel/errors.ts";
 import { canonicalJson, defined } from "#kernel/values.ts";
 import { cancelOperation } from "./cancel.ts";
 import { createOperationFeed, type OperationFeed } from "./feed.ts";
-import { inspect, launch, notBegun, type Tracked } from "./reconcile.ts";
+import { inspect, launch, notStarted, type Tracked } from "./reconcile.ts";
 import { isFinished, kindOf, type Operation, queuedState } from "./state.ts";
 
 export interface StartRequest {
@@ -44,7 +44,7 @@ function findEarlier(tracked: Tracked, request: StartRequest): Operation | undef
       spec.idempotencyKey === idempotencyKey &&
       spec.keyId === keyId &&
       spec.createdAt > since &&
-      state.error?.details?.["reason"] !== notBegun,
+      state.error?.details?.["reason"] !== notStarted,
   );
   if (found === undefined) return undefined;
   if (found.spec.kind !== kind || canonicalJson(found.spec.input) !== canonicalJson(input))
@@ -76,13 +76,13 @@ async function wait({ until }: OperationFeed, id: string, signal: AbortSignal): 
   const operation = await until(id, hasEnded, signal);
   if (operation === undefined) throw new DomainError("NOT_FOUND", `cannot find operation ${id}`, { id });
   if (isFinished(operation.state.status)) return operation;
-  const message = `cannot wait for ${operation.spec.kind} any longer: it goes on as operation ${id}`;
+  const message = `cannot wait for ${operation.spec.kind} any longer: it continues as operation ${id}`;
   throw new DomainError("UNAVAILABLE", message, { operation_id: id, retryable: true });
 }
 
 /**
  * Mutations that outlive the service. Each is recorded, and run by a task in its own process. The loss of a task is noticed at the next
- * inspection, and it is started again where its kind can go on.
+ * inspection, and it is started again where its kind can continue.
  */
 export function createOperations(
   ports: Omit<Tracked, "unfinished" | "launches" | "endings"> & {

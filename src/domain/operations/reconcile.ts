@@ -23,31 +23,31 @@ export interface Tracked {
   readonly endings: Map<string, OperationError>;
 }
 
-/** Oldest request that is begun late, and longest time from launch to claim. */
+/** Oldest request that is started late, and longest time from launch to claim. */
 const beginWithinMs = 60_000;
 
 /** Reason of an operation that never began and may be requested again. */
-export const notBegun = "not_begun";
+export const notStarted = "not_begun";
 
-function neverBegun(kind: string, why: string, cause?: unknown): OperationError {
+function neverStarted(kind: string, why: string, cause?: unknown): OperationError {
   const found = findUnavailable(cause);
   const reason = found === undefined ? why : `${why}: ${found.message}`;
   return {
     code: "UNAVAILABLE",
     message: `cannot do ${kind}: ${reason}; nothing was done`,
-    details: { retryable: true, ...found?.details, reason: notBegun },
+    details: { retryable: true, ...found?.details, reason: notStarted },
   };
 }
 
 const interrupted = (kind: string, attempts: number): OperationError => ({
   code: "INTERNAL_ERROR",
-  message: `cannot finish ${kind}: its process was ended from outside (its log tells how far it came)`,
+  message: `cannot finish ${kind}: its process was ended from outside (its log shows how far it came)`,
   details: { reason: "interrupted", attempts },
 });
 
 const damaged = (kind: string): OperationError => ({
   code: "INTERNAL_ERROR",
-  message: `cannot tell how ${kind} ended: its record is damaged`,
+  message: `cannot determine how ${kind} ended: its record is damaged`,
   details: { reason: "damaged" },
 });
 
@@ -62,7 +62,7 @@ export function launch({ clock, launcher, launches, onTrouble }: Tracked, id: st
 }
 
 /**
- * Records the failure of an operation without a task. The claim keeps a late task from beginning meanwhile. Once it is ours the
+ * Records the failure of an operation without a task. The claim keeps a late task from starting meanwhile. Once it is ours the
  * failure is final, and writing it is repeated until it succeeds.
  */
 export function fail(tracked: Tracked, id: string, claim: number, error: OperationError): Operation | undefined {
@@ -105,14 +105,14 @@ function settle(tracked: Tracked, id: string, lostClaim: number): Operation | un
     const { atMs, failed } = launched;
     if (failed === undefined && clock.monotonicMs() - atMs < beginWithinMs) return { spec, state };
     const why = failed === undefined ? "its process did not begin" : "its process could not be started";
-    const end = number === 0 ? neverBegun(spec.kind, why, failed?.cause) : interrupted(spec.kind, number);
+    const end = number === 0 ? neverStarted(spec.kind, why, failed?.cause) : interrupted(spec.kind, number);
     return fail(tracked, id, number, end);
   }
   if (number === 0) {
     const ageMs = clock.now() - spec.createdAt;
     // A negative age means that the clock was set back.
     if (ageMs < 0 || ageMs >= beginWithinMs)
-      return fail(tracked, id, 0, neverBegun(spec.kind, "the service was not there"));
+      return fail(tracked, id, 0, neverStarted(spec.kind, "the service was not there"));
   } else if (stored.state === undefined) {
     return fail(tracked, id, number, damaged(spec.kind));
   } else if (!kindOf(kinds, spec.kind).canGoOn || number >= maxAttempts) {

@@ -10,7 +10,7 @@ const cursorShape = /^[0-9a-z-]{1,64}(?:~[0-9a-z-]{1,64}){0,8}$/;
 
 const isOpen = ({ state }: Operation): boolean => !isFinished(state.status);
 
-/** Where a client that was disconnected goes on: the newest operation that it knows, and those whose end it has not seen. */
+/** Where a client that was disconnected continues: the newest operation that it knows, and those whose end it has not seen. */
 function cursorOf(all: readonly Operation[]): string {
   const newest = all[0]?.spec.id ?? "0";
   const open = all.filter(isOpen).slice(0, maxNamed);

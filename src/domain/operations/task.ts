@@ -124,8 +124,8 @@ interface TaskPorts {
 
 type Report = ReturnType<typeof createReport>;
 
-function createReport({ id, store, clock, onTrouble }: TaskPorts, begun: OperationState) {
-  let state = begun;
+function createReport({ id, store, clock, onTrouble }: TaskPorts, started: OperationState) {
+  let state = started;
   let writtenAtMs = -Infinity;
   let isWaiting = false;
   let isDirty = false;
@@ -136,7 +136,7 @@ function createReport({ id, store, clock, onTrouble }: TaskPorts, begun: Operati
     writtenAtMs = clock.monotonicMs();
     isDirty = false;
   };
-  /** Losing progress on a full disk is no reason to stop. */
+  /** Losing progress on a full disk is not a reason to stop. */
   const tryToWrite = (): void => orReport(write, onTrouble);
   const report = (): void => {
     isDirty = true;
@@ -261,7 +261,7 @@ export async function runTask(ports: TaskPorts): Promise<TaskOutcome> {
     }
     if (!(error instanceof DomainError)) report.line(stackText(error));
     if (!(error instanceof DomainError) && (await goesOnLater(taken, ports))) {
-      report.line("the host stops: it goes on after the boot");
+      report.line("the host stops: it continues after the boot");
       report.leave();
       return "left";
     }

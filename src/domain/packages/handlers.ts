@@ -132,7 +132,7 @@ const toTransaction = (logged: LoggedTransaction, showsCommand: boolean): Packag
   })),
 });
 
-/** Tells the transactions of a log apart. */
+/** Separates the transactions of a log. */
 const transactionKey = ({ started_at: at, command }: PackageTransaction): string =>
   `${at} ${command ?? ""}`.slice(0, 100);
 
@@ -147,7 +147,7 @@ export function packagesHandlers({ manager, maySee, seesAll }: PackagePorts): Ha
       const [found, present, whyNot] = await Promise.all([
         catalog.search(words, signal),
         installed(signal),
-        // The search goes on where only the sources of the lists cannot be listed.
+        // The search continues where only the sources of the lists cannot be listed.
         lists.refreshedAt().then(
           (at) => (at === undefined ? noLists : undefined),
           (error: unknown) => errorMessage(error),
@@ -177,7 +177,7 @@ export function packagesHandlers({ manager, maySee, seesAll }: PackagePorts): Ha
       const { caller } = context;
       const showsAll = seesAll(caller);
       const { limit = packageHistoryLimit.default, cursor } = query;
-      // One more tells whether there is a next page.
+      // One more shows whether there is a next page.
       const most = membersUpTo({ limit, cursor }) + 1;
       const all: PackageTransaction[] = [];
       for await (const logged of catalog.history(context.signal())) {

@@ -41,7 +41,7 @@ export function createActivePlugins(ports: {
     running: (): readonly string[] => [...new Set([...underWay].map(({ plugin }) => plugin))].sort(),
     deactivate,
     async activate(enabled: EnabledPlugin, manifest: PluginManifest): Promise<void> {
-      await deactivate(enabled.name, new PluginNotRun("it was enabled anew meanwhile"));
+      await deactivate(enabled.name, new PluginNotRun("it was enabled again meanwhile"));
       // It stays enabled for the next start.
       if (isStopping) return;
       const over = new AbortController();

@@ -2,8 +2,8 @@ import {
   type ConfirmedPlugins,
   type EnabledPlugin,
   type PluginCall,
+  type PluginDirectories,
   type PluginEnd,
-  type PluginFolders,
   type PluginManifest,
   PluginNotRun,
   type PluginSandbox,
@@ -13,7 +13,7 @@ import { confirmationFault } from "./confirmation.ts";
 import type { LoadedPlugin, RunResult } from "./plugin-kind.ts";
 
 export const changedFault = "it changed on disk since it was enabled: enable it again to accept it as it is now";
-export const goneFault = "its folder is gone";
+export const goneFault = "its directory is gone";
 
 /** For runs that the sandbox cannot end. */
 const graceMs = 5_000;
@@ -21,7 +21,7 @@ const graceMs = 5_000;
 /** Runs enabled plugins only as they were enabled, within their time limit. */
 export function createGuardedRun(ports: {
   readonly parts: () => {
-    readonly folders: Pick<PluginFolders, "read">;
+    readonly directories: Pick<PluginDirectories, "read">;
     readonly sandbox: PluginSandbox;
     readonly confirmed?: ConfirmedPlugins | undefined;
   };
@@ -34,7 +34,7 @@ export function createGuardedRun(ports: {
 
   /** Called right before each run. */
   const requireUnchanged = async ({ name, path, digest }: EnabledPlugin): Promise<void> => {
-    const found = await parts().folders.read(path);
+    const found = await parts().directories.read(path);
     if (found === undefined) throw new PluginNotRun(goneFault);
     if ("fault" in found.loaded) throw new PluginNotRun(found.loaded.fault);
     if (found.loaded.digest !== digest) {
@@ -85,8 +85,8 @@ export async function tryStart(run: PluginSandbox["run"], call: PluginCall, sign
   const trial = { ...manifest, command: ["/usr/bin/test", "-x", program] as const, timeoutMs: trialMs };
   const end: PluginEnd = await run({ ...call, manifest: trial, args: [], stdin: undefined }, signal);
   if (end.exitCode === 0) return;
-  const told = end.stderr.trim();
+  const reported = end.stderr.trim();
   throw new PluginNotRun(
-    `${program} cannot be run in its sandbox on this host (exit code ${end.exitCode}${told === "" ? "" : `: ${told}`})`,
+    `${program} cannot be run in its sandbox on this host (exit code ${end.exitCode}${reported === "" ? "" : `: ${reported}`})`,
   );
 }

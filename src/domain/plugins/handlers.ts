@@ -57,7 +57,7 @@ export function pluginHandlers(ports: {
     async getPlugin({ params: { name } }) {
       const plugin = (await plugins.list()).find((each) => each.name === name);
       if (plugin !== undefined) return plugin;
-      throw new DomainError("NOT_FOUND", `cannot find the plugin ${name}: no plugin folder has one`, { name });
+      throw new DomainError("NOT_FOUND", `cannot find the plugin ${name}: no plugin directory has one`, { name });
     },
     async enablePlugin({ params: { name }, query, body }, { touched }) {
       const isDryRun = query.dry_run ?? false;

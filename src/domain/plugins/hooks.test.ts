@@ -38,7 +38,7 @@ describe("hooks", () => {
     };
     hooks.add(hook("a", { call: slow }));
     hooks.add(hook("b"));
-    const both = Promise.all([hooks.tell("post_fix", { at: 1 }), hooks.tell("post_fix", { at: 2 })]);
+    const both = Promise.all([hooks.notify("post_fix", { at: 1 }), hooks.notify("post_fix", { at: 2 })]);
     await new Promise((resolve) => setImmediate(resolve));
     expect(names()).toEqual(["slow"]);
     releases.pop()?.();
@@ -57,11 +57,11 @@ describe("hooks", () => {
   it("miss events beyond 100 that wait, which is reported", async () => {
     const held = Promise.withResolvers<undefined>();
     hooks.add(hook("a", { call: () => held.promise }));
-    const told = Array.from({ length: 101 }, () => hooks.tell("post_fix", {}));
-    await told.at(-1);
-    expect(failures).toMatchObject([{ hook: "a", error: { message: "100 events wait to be told already" } }]);
+    const notified = Array.from({ length: 101 }, () => hooks.notify("post_fix", {}));
+    await notified.at(-1);
+    expect(failures).toMatchObject([{ hook: "a", error: { message: "100 events wait already" } }]);
     held.resolve(undefined);
-    await Promise.all(told);
+    await Promise.all(notified);
     expect(failures).toHaveLength(1);
   });
 });

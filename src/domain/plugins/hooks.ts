@@ -39,7 +39,7 @@ export function createHooks(ports: {
     }
   };
 
-  const tellAll = async (event: PostEvent, message: string): Promise<void> => {
+  const notifyAll = async (event: PostEvent, message: string): Promise<void> => {
     for (const hook of wanting(event)) await call(hook, event, message);
   };
 
@@ -59,18 +59,18 @@ export function createHooks(ports: {
       }
       return undefined;
     },
-    async tell(event, subject) {
+    async notify(event, subject) {
       const hooks = wanting(event);
       if (hooks.length === 0) return;
       if (waiting >= maxWaiting) {
-        const error = new Error(`${waiting} events wait to be told already`);
+        const error = new Error(`${waiting} events wait already`);
         for (const { name } of hooks) onFailure({ hook: name, event, error });
         return;
       }
       const message = messageOf(event, subject);
       waiting += 1;
       last = last
-        .then(() => tellAll(event, message))
+        .then(() => notifyAll(event, message))
         .finally(() => {
           waiting -= 1;
         });

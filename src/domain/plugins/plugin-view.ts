@@ -28,7 +28,7 @@ export function enabledFault(
   const fault = ownFault(rules, found);
   if (fault !== undefined) return fault;
   if (found.path !== enabled.path)
-    return `it was enabled from ${enabled.path}, and now another folder comes first: enable it again to accept that`;
+    return `it was enabled from ${enabled.path}, and now another directory comes first: enable it again to accept that`;
   if ("fault" in found.loaded) return undefined;
   const { manifest, digest } = found.loaded;
   if (digest !== enabled.digest) return changedFault;

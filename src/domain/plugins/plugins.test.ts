@@ -1,29 +1,29 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { EnabledPlugin, PluginEnd, PluginFolders, PluginSandbox } from "#domain/ports/plugins.ts";
+import type { EnabledPlugin, PluginDirectories, PluginEnd, PluginSandbox } from "#domain/ports/plugins.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeEnabledPlugins } from "../../../test/fakes/enabled-plugins.ts";
-import { createFakePluginFolders } from "../../../test/fakes/plugin-folders.ts";
+import { createFakePluginDirectories } from "../../../test/fakes/plugin-directories.ts";
 import { createHooks } from "./hooks.ts";
 import { createPlugins, type Plugins } from "./plugins.ts";
 
 const never = new AbortController().signal;
 
-let folders: ReturnType<typeof createFakePluginFolders>;
-/** What looking into the folders waits for. */
+let directories: ReturnType<typeof createFakePluginDirectories>;
+/** What looking into the directories waits for. */
 let look: Promise<void>;
 /** Ends what runs: all of it is deaf to what ends others. */
 let release: (end: PluginEnd) => void;
 let calls: number;
 let plugins: Plugins;
 beforeEach(() => {
-  folders = createFakePluginFolders();
+  directories = createFakePluginDirectories();
   look = Promise.resolve();
   calls = 0;
   const gate = Promise.withResolvers<PluginEnd>();
   release = gate.resolve;
-  const slow: PluginFolders = {
-    find: () => look.then(folders.find),
-    read: (path) => look.then(() => folders.read(path)),
+  const slow: PluginDirectories = {
+    find: () => look.then(directories.find),
+    read: (path) => look.then(() => directories.read(path)),
   };
   const deaf: PluginSandbox = {
     description: "Nothing ends.",
@@ -34,7 +34,7 @@ beforeEach(() => {
     tryStart: () => Promise.resolve(),
   };
   plugins = createPlugins({
-    load: () => Promise.resolve({ folders: slow, sandbox: deaf, enabled: createFakeEnabledPlugins() }),
+    load: () => Promise.resolve({ directories: slow, sandbox: deaf, enabled: createFakeEnabledPlugins() }),
     points: {
       checks: { isTaken: () => false, add: () => () => undefined },
       hooks: { add: () => () => undefined },
@@ -64,7 +64,7 @@ async function hasSettled(work: Promise<unknown>): Promise<boolean> {
 
 describe("the stop of all plugins", () => {
   beforeEach(async () => {
-    folders.put("slow");
+    directories.put("slow");
     await enable("slow");
   });
   const run = async (): Promise<{ readonly ended: Promise<unknown> }> => {
@@ -112,7 +112,7 @@ describe("the stop of all plugins", () => {
   });
 
   it("prevents a plugin that is being enabled from running", async () => {
-    folders.put("next");
+    directories.put("next");
     const gate = Promise.withResolvers<void>();
     look = gate.promise;
     const enabled = enable("next");
@@ -144,7 +144,7 @@ describe("enabled hooks whose directory gives no answer", () => {
       tryStart: () => Promise.resolve(),
     };
     const opened = createPlugins({
-      load: () => Promise.resolve({ folders, sandbox, enabled }),
+      load: () => Promise.resolve({ directories, sandbox, enabled }),
       points: { checks: { isTaken: () => false, add: () => () => undefined }, hooks },
       isSafeMode: false,
       clock,
@@ -155,7 +155,7 @@ describe("enabled hooks whose directory gives no answer", () => {
     });
     return { opened, hooks, clock, enabled };
   }
-  const put = () => folders.put("freeze", { role: { type: "hook", ...veto } });
+  const put = () => directories.put("freeze", { role: { type: "hook", ...veto } });
   /** That it was enabled before the start. */
   function enabledBefore(hook?: EnabledPlugin["hook"]) {
     const { path, loaded } = put();
@@ -170,14 +170,14 @@ describe("enabled hooks whose directory gives no answer", () => {
     const { opened, hooks, enabled } = open();
     await opened.enable("freeze", { isConfirmed: false, isDryRun: false });
     expect(enabled.all()).toMatchObject([{ name: "freeze", hook: veto }]);
-    folders.isSilent = true;
-    await opened.replace(folders);
+    directories.isSilent = true;
+    await opened.replace(directories);
     expect(await hooks.ask("pre_update", subject)).toEqual(refused);
     expect(await opened.list()).toMatchObject([
       { name: "freeze", type: "hook", enabled: true, fault: "its file system gives no answer" },
       { name: "plugins", enabled: false },
     ]);
-    folders.isSilent = false;
+    directories.isSilent = false;
     expect(await hooks.ask("pre_update", subject)).toBeUndefined();
     await opened.stop();
   });
@@ -188,7 +188,7 @@ describe("enabled hooks whose directory gives no answer", () => {
     ["do not where they are no hooks", null, undefined, 0],
     ["object where nothing is known of them", undefined, refused, 1],
   ])("%s", async (_, hook, answer, count) => {
-    folders.isSilent = true;
+    directories.isSilent = true;
     const { opened, hooks } = open(enabledBefore(hook));
     await opened.start();
     expect(await hooks.ask("pre_update", subject)).toEqual(answer);
@@ -197,13 +197,13 @@ describe("enabled hooks whose directory gives no answer", () => {
     await opened.stop();
   });
 
-  it("are looked at again until it answers, and then asked", async () => {
-    folders.isSilent = true;
+  it("are inspected again until it answers, and then asked", async () => {
+    directories.isSilent = true;
     const { opened, hooks, clock } = open(enabledBefore(veto));
     await opened.start();
     await clock.advance(60_000);
     expect(await hooks.ask("pre_update", subject)).toEqual(refused);
-    folders.isSilent = false;
+    directories.isSilent = false;
     await clock.advance(60_000);
     expect([hooks.names("pre_update"), await hooks.ask("pre_update", subject)]).toEqual([["freeze"], undefined]);
     expect([clock.isSleptBy(), faults]).toEqual([false, ["freeze: its file system gives no answer"]]);
@@ -211,7 +211,7 @@ describe("enabled hooks whose directory gives no answer", () => {
   });
 
   it("object no longer when they are disabled", async () => {
-    folders.isSilent = true;
+    directories.isSilent = true;
     const { opened, hooks } = open(enabledBefore(veto));
     await opened.start();
     await opened.disable("freeze", { isDryRun: false });

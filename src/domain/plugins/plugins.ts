@@ -6,7 +6,7 @@ import type {
   EnabledPlugins,
   FoundPlugin,
   PluginCall,
-  PluginFolders,
+  PluginDirectories,
   PluginSandbox,
 } from "#domain/ports/plugins.ts";
 import { PluginNotRun } from "#domain/ports/plugins.ts";
@@ -20,7 +20,7 @@ import type { ExtensionPoints, PluginCommand, RunResult } from "./plugin-kind.ts
 import { enabledFault, ownFault, type PluginRules, pluginView } from "./plugin-view.ts";
 
 export interface PluginParts {
-  readonly folders: PluginFolders;
+  readonly directories: PluginDirectories;
   readonly sandbox: PluginSandbox;
   readonly enabled: EnabledPlugins;
   /** Root's list; undefined where this process is root. */
@@ -51,7 +51,7 @@ export interface PluginsPorts {
   readonly onFault: (fault: { readonly plugin: string; readonly fault: string }) => void;
 }
 
-/** How long after the start plugins that could not be looked at are looked at again. */
+/** How long after the start plugins that could not be inspected are inspected again. */
 const againMs = 60_000;
 /** What a hook may hold up of which nothing is known. Without checks nobody would know of anything. */
 const changes = ["pre_fix", "pre_update", "pre_rollback"] as const;
@@ -60,7 +60,7 @@ interface State extends Omit<PluginsPorts, "points" | "load" | "onLoaded"> {
   readonly points: ExtensionPoints;
   readonly commands: Map<string, PluginCommand>;
   readonly active: ReturnType<typeof createActivePlugins>;
-  /** Enabled ones that could not be looked at yet, and what removes the hooks in their places. */
+  /** Enabled ones that could not be inspected yet, and what removes the hooks in their places. */
   readonly unread: Map<string, Dispose>;
   /** Looks at these again. */
   again: Promise<void> | undefined;
@@ -102,7 +102,7 @@ function viewOf(state: State, parts: PluginParts, name: string, found: FoundPlug
 
 const isUnread = ({ loaded }: FoundPlugin): boolean => "fault" in loaded && loaded.isUnread === true;
 
-/** The one of this name, or that an enabled one could not be looked at, by itself or with its directory. */
+/** The one of this name, or that an enabled one could not be inspected, by itself or with its directory. */
 function foundOf(all: readonly FoundPlugin[], name: string, enabled: EnabledPlugin | undefined) {
   const one = all.find((each) => each.name === name);
   if (enabled === undefined || one?.path === enabled.path) return one;
@@ -113,9 +113,9 @@ function foundOf(all: readonly FoundPlugin[], name: string, enabled: EnabledPlug
 
 async function find(parts: PluginParts, name: string) {
   const before = enabledOf(parts, name);
-  const one = foundOf(await parts.folders.find(), name, before);
+  const one = foundOf(await parts.directories.find(), name, before);
   if (one === undefined && before === undefined)
-    throw new DomainError("NOT_FOUND", `cannot find the plugin ${name}: no plugin folder has one`, { name });
+    throw new DomainError("NOT_FOUND", `cannot find the plugin ${name}: no plugin directory has one`, { name });
   return { one, before };
 }
 
@@ -124,7 +124,7 @@ function noLongerUnread({ unread }: State, name: string): void {
   unread.delete(name);
 }
 
-/** A hook that has no answer, in the place of one that cannot be looked at: it must not be as if there were none. */
+/** A hook that has no answer, in the place of one that cannot be inspected: it must not be as if there were none. */
 function addUnread({ points, unread, onFault }: State, { name, hook }: EnabledPlugin, fault: string): void {
   if (unread.has(name)) return;
   onFault({ plugin: name, fault });
@@ -146,7 +146,7 @@ async function syncUnread(state: State): Promise<void> {
 
 /**
  * Starts the enabled plugins that can be used. A changed one is kept without running: its check or hook has to fail, not to
- * disappear. So is one that cannot be looked at.
+ * disappear. So is one that cannot be inspected.
  */
 async function sync(
   state: State,
@@ -157,7 +157,7 @@ async function sync(
   const all = parts.enabled.all().filter(isWanted);
   const wanted = all.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   if (wanted.length === 0) return;
-  const found = await parts.folders.find();
+  const found = await parts.directories.find();
   const rules = rulesOf(state, parts);
   for (const each of wanted) {
     const one = foundOf(found, each.name, each);
@@ -182,7 +182,7 @@ async function sync(
 
 async function listPlugins(state: State): Promise<readonly Plugin[]> {
   const parts = await load(state);
-  const all = await parts.folders.find();
+  const all = await parts.directories.find();
   const rules = rulesOf(state, parts);
   const seen = new Set<string>();
   const views = all.map((each) => {
@@ -228,7 +228,7 @@ async function enable(
   const { path } = one;
   const { manifest, digest } = one.loaded;
   if (manifest.permissions.user === "root" && !isConfirmed)
-    throw invalid("confirm", "Must be true", `cannot enable ${name}: it runs as root, which has to be confirmed`);
+    throw invalid("confirm", "Must be true", `cannot enable ${name}: it runs as root, which must be confirmed`);
   const unconfirmed = confirmationFault(manifest, { path, digest }, parts.confirmed);
   if (unconfirmed !== undefined) return refused(unconfirmed);
   const isSame = before?.path === path && before.digest === digest;
@@ -332,9 +332,9 @@ export function createPlugins(ports: PluginsPorts) {
     disable: (name: string, { isDryRun }: { readonly isDryRun: boolean }): Promise<PluginStep> =>
       inTurn(state, (parts) => disable(state, parts, name, isDryRun)),
     command: (name: string) => findCommand(state, name),
-    replace: (folders: PluginFolders): Promise<void> =>
+    replace: (directories: PluginDirectories): Promise<void> =>
       inTurn(state, async (parts) => {
-        state.parts = { ...parts, folders };
+        state.parts = { ...parts, directories };
         if (!isSafeMode) await sync(state, state.parts);
       }),
     running: state.active.running,

@@ -28,7 +28,7 @@ export interface TokenRecord {
   readonly expiresAt: number;
 }
 
-/** Keeps keys and tokens. Writes are durable when they return: what a client was told survives a crash. */
+/** Keeps keys and tokens. Writes are durable when they return: what was confirmed to a client survives a crash. */
 export interface KeyStore {
   readonly keys: () => readonly KeyRecord[];
   readonly tokens: () => readonly TokenRecord[];

@@ -6,7 +6,7 @@ export interface StoredAlert extends Tracked {
   readonly savedAt: number;
 }
 
-/** What nobody is told of: an alert or a check. */
+/** What nobody is notified of: an alert or a check. */
 export interface Silenced {
   readonly alert?: AlertName | undefined;
   readonly check?: string | undefined;
@@ -37,9 +37,9 @@ export interface Tracked {
   readonly heldMs: number | null;
   readonly isFiring: boolean;
   /** The last notification. */
-  readonly isToldFiring: boolean;
+  readonly isNotifiedFiring: boolean;
   /** Since the last firing notification. */
-  readonly sinceToldMs: number;
+  readonly sinceNotifiedMs: number;
   /** Since the last flush of its group; null without a group. Each alert is its own group. */
   readonly groupMs: number | null;
   readonly isFirstWait: boolean;

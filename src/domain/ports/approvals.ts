@@ -4,7 +4,7 @@ import type { Caller, Plan } from "#contract/operation.ts";
 import type { OperationError } from "#contract/operation-entry.ts";
 import type { Scope } from "#contract/scopes.ts";
 
-/** Whoever has decided something. Times are epoch milliseconds. */
+/** Anyone who has decided something. Times are epoch milliseconds. */
 export interface ApprovalParty {
   readonly keyId: string;
   readonly keyName: string;
@@ -29,7 +29,7 @@ export interface ApprovalRecord {
   readonly revision: number;
   readonly status: ApprovalStatus;
   readonly operation: string;
-  /** As it was checked; without secrets once the call cannot run any more. */
+  /** As it was checked; without secrets once the call can no longer run. */
   readonly input: object;
   /** Of the input as it was checked, to recognise a repetition. */
   readonly inputDigest: string;
@@ -55,7 +55,7 @@ export interface ApprovalRecord {
   readonly approvals: readonly ApprovalParty[];
   readonly decidedBy: ApprovalParty | null;
   readonly finishedAt: number | null;
-  /** The window that whoever approved has overridden. */
+  /** The window that anyone who approved has overridden. */
   readonly override: string | null;
   readonly operationId: string | null;
   readonly result: unknown;

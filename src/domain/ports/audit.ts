@@ -4,7 +4,7 @@ import type { Dispose } from "#kernel/clock.ts";
 /** An entry without its place in the chain. */
 export type AuditEntry = Omit<AuditRecord, "seq" | "prev" | "hash">;
 
-export interface BegunCall {
+export interface StartedCall {
   /** Without an outcome. */
   readonly entry: AuditEntry;
   readonly forget: Dispose;
@@ -51,8 +51,8 @@ export interface AuditLog {
   readonly record: (entry: AuditEntry, onWritten?: Dispose) => void;
   /** Notes a call before it changes anything, in case this process ends. @returns removes the note; for `onWritten` of its entry. */
   readonly begin: (entry: AuditEntry) => Dispose;
-  /** Calls that earlier processes have begun and not recorded, oldest first. */
-  readonly left: readonly BegunCall[];
+  /** Calls that earlier processes have started and not recorded, oldest first. */
+  readonly left: readonly StartedCall[];
   /** @throws AuditQueryRefused for an unknown cursor, AuditUnavailable when the log cannot be read. */
   readonly list: (query: AuditQuery, signal: AbortSignal) => Promise<AuditPage>;
   /** Reads all of it, slowly, so that others are answered meanwhile. @throws when it cannot be read. */

@@ -7,7 +7,7 @@ export interface NewestFile {
   readonly modifiedAt: number;
 }
 
-export interface BackupFolder {
+export interface BackupDirectory {
   readonly directory: string;
   /** Of the names of files that count, with `*` and `?`. */
   readonly pattern: string;
@@ -19,15 +19,15 @@ export interface FoundBackups {
   readonly isComplete: boolean;
 }
 
-export interface BackupFolders {
+export interface BackupDirectories {
   /**
    * Regular files that are not empty; no symbolic link is followed.
    * @param latestAt files that say to be newer do not count; epoch milliseconds.
    * @returns what each of those wanted has: undefined without the directory. It throws where that one cannot be read.
    */
   readonly newest: (
-    wanted: readonly BackupFolder[],
+    wanted: readonly BackupDirectory[],
     latestAt: number,
     signal: AbortSignal,
-  ) => Promise<(folder: BackupFolder) => FoundBackups | undefined>;
+  ) => Promise<(directory: BackupDirectory) => FoundBackups | undefined>;
 }

@@ -3,7 +3,7 @@ import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 
 export interface UsageEntry {
   readonly path: string;
-  readonly isFolder: boolean;
+  readonly isDirectory: boolean;
   readonly bytes: number;
   readonly entries: number;
   readonly isComplete: boolean;
@@ -16,12 +16,12 @@ export interface WrittenFile {
   readonly modifiedAt: number;
 }
 
-export interface FolderOptions {
+export interface DirectoryOptions {
   readonly depth: number;
   readonly limit: number;
   /** What counts as large. */
   readonly sort: (typeof diskUsageOrders)[number];
-  /** Epoch milliseconds: files written since are told apart. */
+  /** Epoch milliseconds: files written since are listed separately. */
   readonly writtenSince: number;
 }
 
@@ -30,7 +30,7 @@ export interface NamedPaths {
   readonly paths: readonly string[];
 }
 
-export interface MeasuredFolder {
+export interface MeasuredDirectory {
   readonly path: string;
   readonly bytes: number;
   readonly entries: number;
@@ -39,22 +39,22 @@ export interface MeasuredFolder {
   /** Files that were written since a time, at any level; those that take most first. */
   readonly written: readonly WrittenFile[];
   readonly unreadable: NamedPaths;
-  /** Folders that give no answer, which are among the unreadable ones. */
+  /** Directories that give no answer, which are among the unreadable ones. */
   readonly silent: readonly string[];
   readonly otherFileSystems: NamedPaths;
   readonly truncated: "time" | "entries" | null;
 }
 
-export interface FolderSizes {
-  /** @param signal ends it. @throws NoFolder; FolderUnavailable for one that cannot be read, or gives no answer. */
-  readonly measure: (path: string, options: FolderOptions, signal: AbortSignal) => Promise<MeasuredFolder>;
+export interface DirectorySizes {
+  /** @param signal ends it. @throws NoDirectory; DirectoryUnavailable for one that cannot be read, or gives no answer. */
+  readonly measure: (path: string, options: DirectoryOptions, signal: AbortSignal) => Promise<MeasuredDirectory>;
 }
 
-/** There is nothing at the path, or it is no folder. */
-export class NoFolder extends Error {
-  override readonly name = "NoFolder";
+/** There is nothing at the path, or it is not a directory. */
+export class NoDirectory extends Error {
+  override readonly name = "NoDirectory";
 }
 
-export class FolderUnavailable extends HostUnavailable {
-  override readonly name = "FolderUnavailable";
+export class DirectoryUnavailable extends HostUnavailable {
+  override readonly name = "DirectoryUnavailable";
 }

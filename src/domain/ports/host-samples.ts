@@ -1,7 +1,7 @@
 /** Bytes in and out of each device since it was there, by its name: read and written, or received and sent. */
 export type Traffic = ReadonlyMap<string, readonly [bytesIn: number, bytesOut: number]>;
 
-/** What the host says of itself at a moment; a member is undefined where it cannot be read. */
+/** What the host says of itself at a time; a member is undefined where it cannot be read. */
 export interface HostSample {
   readonly load: { readonly oneMinute: number; readonly fifteenMinutes: number } | undefined;
   /** Processor time so far, in any unit. */

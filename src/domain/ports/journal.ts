@@ -19,7 +19,7 @@ export interface LogQuery {
   readonly priority: number | undefined;
   /** SYSLOG_IDENTIFIER. */
   readonly identifier: string | undefined;
-  /** _UID: the user of the process, as the kernel told journald. */
+  /** _UID: the user of the process, as the kernel gave it to journald. */
   readonly uid?: number | undefined;
   /** A boot id, 32 hex digits; or an offset as in `journalctl -b`: 0 the last boot, -1 the one before, 1 the first. */
   readonly boot: string | undefined;
@@ -43,7 +43,7 @@ export interface LogQuery {
 /** A file of the journal that cannot be read, or not completely; or a directory of such files that cannot be listed. */
 export interface UnreadFile {
   readonly path: string;
-  /** What is told of it to callers that see some units only: paths name namespaces. */
+  /** What is reported it to callers that see some units only: paths name namespaces. */
   readonly name: string;
   /** Undefined for a directory of files of any. */
   readonly namespace: string | undefined;
@@ -99,7 +99,7 @@ export interface LogFacetCounts {
     readonly field: LogFacet;
     /** The most frequent ones first. */
     readonly values: readonly { readonly value: string; readonly count: number }[];
-    /** How many there are; null where they are too many to be told apart, of which only the first are counted. */
+    /** How many there are; null where they are too many to be distinguished, of which only the first are counted. */
     readonly distinct: number | null;
   }[];
 }
@@ -140,12 +140,12 @@ export interface CountedTemplate extends LogTemplate {
   /** Times of its first and last entry, in microseconds since the epoch. */
   readonly first: number;
   readonly last: number;
-  /** Of its last entry; null where that cannot be read any more. */
+  /** Of its last entry; null where that can no longer be read. */
   readonly cursor: string | null;
   /** Where two windows are compared: how many entries the one before has, and what came of it. */
   readonly before: number | undefined;
   readonly status: LogTemplateStatus | undefined;
-  /** When it was first an error, as far as that is remembered, also of entries that the journal does not have any more. */
+  /** When it was first an error, as far as that is remembered, also of entries that the journal no longer has. */
   readonly firstError: number | undefined;
 }
 
@@ -171,13 +171,13 @@ export interface ContextQuery extends ListedEntries {
 /** How entries are written: systemd's export format, its JSON with a line for each entry, lines as `journalctl -o short-iso`. */
 export type ExportFormat = (typeof logExportFormats)[number];
 
-/** Where an export goes on: made by the part before. */
+/** Where an export continues: made by the part before. */
 export interface ExportPosition {
-  /** The last entry that was looked at. */
+  /** The last entry that was inspected. */
   readonly cursor: string;
   /** The last entry that was written; undefined where there was none. */
   readonly written: string | undefined;
-  /** The boot that an offset of the query meant at the beginning. */
+  /** The boot that an offset of the query meant at the start. */
   readonly boot: string | undefined;
   /** Ids of the files that had more entries. */
   readonly files: readonly string[];
@@ -195,7 +195,7 @@ export interface ExportQuery extends LogFilters {
 }
 
 export interface ExportPart {
-  /** Whole entries; may be empty where many were looked at. */
+  /** Whole entries; may be empty where many were inspected. */
   readonly bytes: Uint8Array;
   /** The last entry that was written, in this part or before; undefined where there was none. */
   readonly written: string | undefined;
@@ -245,14 +245,14 @@ export interface JournalSize {
   readonly memoryBytes: number;
   readonly files: number;
   /** Of the files on disk. */
-  readonly folder: string;
+  readonly directory: string;
   /** Files on disk that are complete and can be removed. */
   readonly archivedBytes: number;
   /** Files on disk that journald writes; archived as soon as it begins new ones. */
   readonly activeBytes: number;
 }
 
-/** The journal of the host, or of a folder; an absent one is empty, and `missing`. */
+/** The journal of the host, or of a directory; an absent one is empty, and `missing`. */
 export interface Journal {
   /**
    * @returns JSON, written where the entries are read.
@@ -278,7 +278,7 @@ export interface Journal {
   /** Counts entries by the templates of their messages. @throws as `query`. */
   readonly templates: (query: TemplateQuery, signal: AbortSignal) => Promise<LogTemplateCounts & Lacking>;
   /**
-   * Goes on remembering templates, for a moment and with little effort, so that they are known when the journal has removed their entries.
+   * Goes on remembering templates, briefly and with little effort, so that they are known when the journal has removed their entries.
    * @returns whether nothing is left to do. @throws as `query`.
    */
   readonly learnTemplates: (signal: AbortSignal) => Promise<boolean>;
@@ -299,11 +299,11 @@ export interface Journal {
   readonly export: (query: ExportQuery, signal: AbortSignal) => Promise<ExportPart>;
   /** Undefined where the host keeps no journal. */
   readonly size: (signal: AbortSignal) => Promise<JournalSize | undefined>;
-  /** Whether journald writes there; not so in a folder of journals from elsewhere. */
+  /** Whether journald writes there; not so in a directory of journals from elsewhere. */
   readonly canRotate: boolean;
   /** Begins new files. @throws when journald refuses. */
   readonly rotate: (signal: AbortSignal) => Promise<void>;
-  /** Removes the oldest archived files until those of each folder take no more than this. @throws when it fails. */
+  /** Removes the oldest archived files until those of each directory take no more than this. @throws when it fails. */
   readonly vacuum: (keepBytes: number, signal: AbortSignal) => Promise<void>;
   // What the journal lists beside entries.
   /** In their order. */

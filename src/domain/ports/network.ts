@@ -63,7 +63,7 @@ export interface SshUser {
 
 export interface SshServer {
   /**
-   * @param user asks what holds for this user, but for where the connection comes from; without one, for what holds whoever comes.
+   * @param user asks what holds for this user, but for where the connection comes from; without one, for what holds anyone who comes.
    * @returns undefined where no sshd is installed.
    */
   readonly config: (signal: AbortSignal, user?: SshUser) => Promise<SshConfig | undefined>;

@@ -73,14 +73,14 @@ export interface StoredComponent {
   readonly savedAt: number;
 }
 
-/** What people were told of a health check. */
+/** What people were notified of a health check. */
 export interface StoredCheck {
   readonly name: string;
-  readonly told: CheckLevel;
-  /** The last hard state, as far as people are told of such. */
+  readonly notified: CheckLevel;
+  /** The last hard state, as far as people are notified of such. */
   readonly seen: CheckLevel;
   /** Of notifications within the last hour, oldest first. */
-  readonly toldAgesMs: readonly number[];
+  readonly notifiedAgesMs: readonly number[];
   /** Hard states since the last notification. */
   readonly changes: number;
   /** Epoch milliseconds. */

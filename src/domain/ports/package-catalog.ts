@@ -63,7 +63,7 @@ export interface RequiringPackage {
 export const packageActions = ["install", "reinstall", "upgrade", "downgrade", "remove", "purge"] as const;
 export type PackageAction = (typeof packageActions)[number];
 
-/** What the manager's own log says of one of its transactions, whoever began it. */
+/** What the manager's own log says of one of its transactions, no matter who began it. */
 export interface LoggedTransaction {
   /** Epoch milliseconds. */
   readonly startedAt: number;

@@ -199,7 +199,7 @@ export interface Holds {
 /** What package lists say, which are on the disk. */
 export interface PackageLists {
   readonly updates: (signal: AbortSignal) => Promise<AvailableUpdates>;
-  /** Pending security updates by the lists on disk, of held packages too; undefined where the lists do not tell. */
+  /** Pending security updates by the lists on disk, of held packages too; undefined where the lists do not say. */
   readonly security: (signal: AbortSignal) => Promise<readonly SecurityUpdate[] | undefined>;
   /**
    * When the lists were last known to be fresh, epoch milliseconds, by the oldest of them; undefined where there are none.
@@ -240,7 +240,7 @@ export interface Transactions {
 /** What fixes do. */
 export interface PackageRepairs {
   /**
-   * Finishes what was interrupted, whoever began it. This and {@link installMissing} wait a while for locks.
+   * Finishes what was interrupted, no matter who began it. This and {@link installMissing} wait a while for locks.
    * @throws when it did not succeed: in the words of the manager and of the package, or with who holds the lock.
    */
   readonly finish: (signal: AbortSignal) => Promise<void>;
@@ -252,7 +252,7 @@ export interface PackageRepairs {
 
 /** In what managers differ. Each has all of the rest. */
 export interface Capabilities {
-  /** Whether it tells security updates from others. */
+  /** Whether it distinguishes security updates from others. */
   readonly knowsSecurity: boolean;
   /** Whether only root can {@link PackageManager.plan}, although nothing is changed. */
   readonly isPlannedByRoot: boolean;
@@ -308,7 +308,7 @@ export type PackageVersion = Pick<PresentPackage, "name" | "architecture" | "ver
 export const isSameVersion = (one: PackageVersion, other: PackageVersion): boolean =>
   one.name === other.name && one.architecture === other.architecture && one.version === other.version;
 
-/** The file of a package in a folder; `installed`: built from the files on the host. */
+/** The file of a package in a directory; `installed`: built from the files on the host. */
 export interface PackageFile {
   readonly name: string;
   readonly origin: "cache" | "repository" | "installed";
@@ -330,16 +330,16 @@ export interface PackageFiles {
    * and need not be kept.
    */
   readonly missing?: (wanted: readonly PackageVersion[], signal: AbortSignal) => Promise<readonly PackageVersion[]>;
-  /** Downloads the files of packages that are not in the cache with one command, so that {@link fetch} finds them in the folder. */
-  readonly prefetch?: (wanted: readonly PackageVersion[], folder: string, signal: AbortSignal) => Promise<void>;
+  /** Downloads the files of packages that are not in the cache with one command, so that {@link fetch} finds them in the directory. */
+  readonly prefetch?: (wanted: readonly PackageVersion[], directory: string, signal: AbortSignal) => Promise<void>;
   /**
-   * Gets the file of a package into the folder: from the cache, from a repository, or built from the installed files. For a package of
+   * Gets the file of a package into the directory: from the cache, from a repository, or built from the installed files. For a package of
    * which only configuration is left it contains that alone.
    * @throws PackageFileMissing
    */
   readonly fetch: (
     wanted: PackageVersion & Pick<PresentPackage, "state">,
-    folder: string,
+    directory: string,
     signal: AbortSignal,
   ) => Promise<PackageFile>;
   /** Reads the identity from the file, to check it. @throws Error when it is not a package file. */

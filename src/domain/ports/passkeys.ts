@@ -17,7 +17,7 @@ export interface PasskeyRecord {
   readonly lastUsedAt: number | null;
 }
 
-/** Keeps passkeys. What a client was told survives a crash. */
+/** Keeps passkeys. What was confirmed to a client survives a crash. */
 export interface PasskeyStore {
   readonly list: () => readonly PasskeyRecord[];
   /** Inserts it, or replaces the one with its id. @throws HostUnavailable when it cannot be stored. */

@@ -11,7 +11,7 @@ export interface PlanSeals {
   readonly userOf: (id: string) => string | undefined;
   /**
    * Records that a plan is used, before it is carried out.
-   * @param by tells the request from others.
+   * @param by distinguishes the request from others.
    * @param forgetAfter epoch milliseconds.
    * @returns false when it was used already.
    * @throws HostUnavailable when that cannot be recorded.

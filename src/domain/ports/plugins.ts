@@ -20,7 +20,7 @@ export interface PluginManifest {
   readonly version: string;
   readonly author: string;
   readonly description: string;
-  /** The absolute path of its executable inside its folder, and fixed arguments. */
+  /** The absolute path of its executable inside its directory, and fixed arguments. */
   readonly command: readonly [program: string, ...args: string[]];
   readonly timeoutMs: number;
   readonly permissions: PluginPermissions;
@@ -45,7 +45,7 @@ export interface HookRole {
 
 export interface FoundPlugin {
   readonly path: string;
-  /** From the manifest if known, else that of the folder. */
+  /** From the manifest if known, else that of the directory. */
   readonly name: string;
   readonly loaded:
     | {
@@ -56,15 +56,15 @@ export interface FoundPlugin {
     | {
         readonly fault: string;
         readonly type: PluginType | undefined;
-        /** It could not be looked at, which says nothing about it. Of a directory: about none that is not found in it. */
+        /** It could not be inspected, which says nothing about it. Of a directory: about none that is not found in it. */
         readonly isUnread?: true;
       };
 }
 
-export interface PluginFolders {
+export interface PluginDirectories {
   /** In the order of the settings; repeated names have a fault. */
   readonly find: () => Promise<readonly FoundPlugin[]>;
-  /** Cheap for an unchanged folder. Undefined when it is gone. */
+  /** Cheap for an unchanged directory. Undefined when it is gone. */
   readonly read: (path: string) => Promise<FoundPlugin | undefined>;
 }
 
@@ -136,7 +136,7 @@ export type PluginRun =
       /** UTF-8; other bytes become U+FFFD. */
       readonly stdout: string;
       readonly stderr: string;
-      /** Whether `stdout` is only the beginning. */
+      /** Whether `stdout` is only the start. */
       readonly isCut: boolean;
     }
   | {

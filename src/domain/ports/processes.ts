@@ -27,7 +27,7 @@ export interface Process extends ProcessId {
   readonly isKernelThread: boolean;
 }
 
-/** What a sample tells of a process; its user and unit are asked for apart, since each takes a read of its own. */
+/** What a sample has of a process; its user and unit are asked for apart, since each takes a read of its own. */
 export interface SampledProcess extends Omit<Process, "user" | "uid" | "unit"> {
   /** Of one processor, between the two samples; since its start for one that started in between. */
   readonly cpuPercent: number;
@@ -58,7 +58,7 @@ export interface DeletedFiles {
   readonly largest: string | null;
 }
 
-/** The processes of the host. One that ends while it is looked at is left out. */
+/** The processes of the host. One that ends while it is inspected is left out. */
 export interface Processes {
   /** The newest sample, at most a second old and the same for all callers, compared with the one before it. */
   readonly sample: () => Promise<ProcessSample>;

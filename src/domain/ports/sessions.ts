@@ -19,7 +19,7 @@ export interface CodeRecord {
   readonly expiresAt: number;
 }
 
-/** Keeps sessions and one-time codes. What a client was told survives a crash. */
+/** Keeps sessions and one-time codes. What was confirmed to a client survives a crash. */
 export interface SessionStore {
   readonly sessions: () => readonly SessionRecord[];
   /** Inserts it, or replaces the one with its id. @throws HostUnavailable when it cannot be stored. */

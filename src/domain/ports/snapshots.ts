@@ -59,8 +59,8 @@ export class SnapshotUnusable extends Error {
 }
 
 export interface SnapshotBackend {
-  /** An existing folder on the file system that snapshots take room of. */
-  readonly folder: () => Promise<string>;
+  /** An existing directory on the file system that snapshots use space of. */
+  readonly directory: () => Promise<string>;
   readonly list: (signal: AbortSignal) => Promise<readonly StoredSnapshot[]>;
   /**
    * Takes a snapshot, with what is needed to undo the planned changes. What no file can be had of is noted, and the snapshot partial.
@@ -125,7 +125,10 @@ export interface SnapshotBackend {
 }
 
 /** What changes no snapshot: all that is done outside of operations. */
-export type SnapshotReader = Pick<SnapshotBackend, "folder" | "list" | "lacking" | "diff" | "compareFile" | "verify">;
+export type SnapshotReader = Pick<
+  SnapshotBackend,
+  "directory" | "list" | "lacking" | "diff" | "compareFile" | "verify"
+>;
 
 export interface HostUpdates<Backend = SnapshotReader> {
   readonly manager: PackageManager;

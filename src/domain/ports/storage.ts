@@ -33,7 +33,7 @@ export class FileSystemsUnseen extends Error {
 
 /** File systems with data: no pseudo file systems, each device once, at its shortest path. */
 export interface FileSystems {
-  /** @throws FileSystemsUnseen where what cannot be looked at is not to be left out. */
+  /** @throws FileSystemsUnseen where what cannot be inspected is not to be left out. */
   readonly list: (signal: AbortSignal) => Promise<readonly (MountedFileSystem | UnreadableFileSystem)[]>;
   /** The `path` of the listed file system that contains a path, if any. @throws HostUnavailable where the path gives no answer. */
   readonly holding: (path: string) => Promise<string | undefined>;
@@ -55,10 +55,10 @@ export interface RaidArrays {
   readonly list: () => Promise<readonly RaidArray[] | undefined>;
 }
 
-/** Files in one folder that can be removed without loss. */
+/** Files in one directory that can be removed without loss. */
 export interface CleanupCandidate {
   readonly kind: "packages" | "temporary" | "core-dumps" | "crash-reports";
-  readonly folder: string;
+  readonly directory: string;
   /** Sorted names. */
   readonly files: readonly string[];
   readonly bytes: number;
@@ -72,7 +72,7 @@ export interface CleanedUp {
 
 /** Removable files, by a closed list of the adapter. */
 export interface DiskCleanup {
-  /** Folders with such files, also those where a foreign file prevents the removal, and what was not read, with the reason. */
+  /** Directories with such files, also those where a foreign file prevents the removal, and what was not read, with the reason. */
   readonly find: (
     signal: AbortSignal,
   ) => Promise<{ readonly candidates: readonly CleanupCandidate[]; readonly unread: readonly string[] }>;

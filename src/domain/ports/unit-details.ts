@@ -50,7 +50,7 @@ export interface PathFacts {
   readonly rules: readonly { readonly condition: string; readonly path: string }[];
 }
 
-/** A unit of any of {@link unitKinds}, with what its own kind tells. `loadState` is empty for a unit file that is not loaded. */
+/** A unit of any of {@link unitKinds}, with the facts of its own kind. `loadState` is empty for a unit file that is not loaded. */
 export interface KindUnit
   extends Pick<
     Unit,
@@ -110,7 +110,7 @@ export interface UnitLastRun {
   readonly signal: number | null;
 }
 
-/** Everything that systemd tells of a service. */
+/** Everything that systemd reports of a service. */
 export interface InspectedService extends Unit {
   readonly names: readonly string[];
   readonly documentation: readonly string[];
@@ -135,7 +135,7 @@ export interface InspectedService extends Unit {
   /** The file that a generator made the unit of; empty for none. */
   readonly sourcePath: string;
   readonly commands: readonly UnitCommand[];
-  /** Conditions and assertions that did not hold when they were last looked at. */
+  /** Conditions and assertions that did not hold when they were last inspected. */
   readonly unmet: readonly string[];
   readonly dependencies: Dependencies;
   readonly triggers: readonly Trigger[];
@@ -181,7 +181,7 @@ export interface BoundSocket {
   readonly port: number;
 }
 
-/** What a program of the host has to be started for. Both throw where it cannot be found out. */
+/** What a program of the host must be started for. Both throw where it cannot be found out. */
 export interface UnitExamination {
   readonly exposure: (name: string, signal: AbortSignal) => Promise<Exposure>;
   /** What processes of a control group and of those below it listen on. */

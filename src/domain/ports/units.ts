@@ -167,7 +167,7 @@ export interface Units {
   readonly alsoChanged: (verb: UnitVerb, name: string) => Promise<readonly AlsoChanged[]>;
   /** Does not wait: for the unit of this process. @throws UnitProtected. */
   readonly restartDetached: (name: string) => Promise<void>;
-  /** The unit when it has failed, or after the time and without a job that somebody else has begun meanwhile. */
+  /** The unit when it has failed, or after the time and without a job that somebody else has started meanwhile. */
   readonly settled: (name: string, waitMs: number) => Promise<FoundUnit>;
 }
 

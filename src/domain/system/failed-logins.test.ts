@@ -92,7 +92,7 @@ describe("failed logins", () => {
     expect(failedLoginsIn(lines.toReversed()).map(({ method }) => method)).toEqual(["password", "password"]);
   });
 
-  it("connections at the same time are told apart, and one whose user may not sign in is listed as a known user", () => {
+  it("connections at the same time are distinguished, and one whose user may not sign in is listed as a known user", () => {
     const one = connection(
       7,
       "Invalid user bob from 192.0.2.7 port 1",

@@ -9,7 +9,7 @@ export const failedPattern =
 
 type Tried = Pick<FailedLogin, "user" | "known_user" | "remote_host" | "method">;
 
-/** A line about an attempt, or about a whole connection that came to nothing: the greater its `rank` the more it tells. */
+/** A line about an attempt, or about a whole connection that came to nothing: the greater its `rank` the more it says. */
 interface Line extends Tried {
   readonly rank: number;
 }
@@ -26,7 +26,7 @@ const tried = (user = "", host = "", unknown = "", method = ""): Tried => ({
   method,
 });
 
-// The name is chosen by whoever tries, and may look like the end of the message: so the end is the last one. The words are those of OpenSSH's
+// The name is chosen by anyone who tries, and may look like the end of the message: so the end is the last one. The words are those of OpenSSH's
 // auth.c, auth2.c and packet.c, and of login of shadow and util-linux.
 const readers: readonly Reader[] = [
   [
@@ -86,12 +86,12 @@ const connectionMs = 15 * 60_000;
 interface Connection {
   readonly at: number;
   readonly attempts: FailedLogin[];
-  /** What tells most of the connection itself. */
+  /** What says most about the connection itself. */
   whole: { readonly login: FailedLogin; readonly rank: number } | undefined;
 }
 
 /**
- * Failed logins, as entries of the journal tell of them, newest first. sshd writes several lines of one connection, each from the same process:
+ * Failed logins, as entries of the journal report them, newest first. sshd writes several lines of one connection, each from the same process:
  * where it has lines for single attempts these are given, else one for the connection.
  * @param entries newest first; what is about something else is left out.
  */

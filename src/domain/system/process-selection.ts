@@ -14,7 +14,7 @@ export interface UnitRights {
 export type ProcessQuery = Input<typeof processes.listProcesses>["query"];
 /** Units by process id. */
 export type UnitsOfProcesses = ReadonlyMap<number, Process["unit"]>;
-/** A process with all that is told of it. */
+/** A process with all that is reported of it. */
 export type ShownProcess = SampledProcess & Process;
 
 /** Whether a caller may see or change a process of a unit by a scope. What belongs to no unit is for those with the whole scope. */
@@ -38,7 +38,7 @@ function unitFilter(rights: UnitRights, pattern: string | undefined, caller: Cal
   };
 }
 
-/** Finds out of a sample what is asked for. Units and users are read of no more processes than have to be known. */
+/** Finds out of a sample what is asked for. Units and users are read of no more processes than must be known. */
 export function createSelection(ports: { readonly processes: Processes; readonly rights: UnitRights }) {
   const { processes, rights } = ports;
 

@@ -65,7 +65,7 @@ const toLimits = ({ limits }: InspectedService): ServiceDetails["limits"] => ({
   runtime_max_ms: limits.runtimeMaxMs === null ? null : Math.round(limits.runtimeMaxMs),
 });
 
-/** What systemd tells, without what is found out elsewhere. */
+/** What systemd reports, without what is found out elsewhere. */
 function toDetails(
   unit: InspectedService,
 ): Omit<ServiceDetails, "listening" | "security" | "logs" | "runs" | "not_shown"> {
@@ -153,11 +153,11 @@ export function createServiceDetails({ details, examination, log }: DetailPorts)
       optionally("security", query.security === true, () => examination.exposure(unit.name, signal())),
     ]);
     const notShown: readonly (NotShown | undefined)[] = [...logged.notShown, listening.notShown, security.notShown];
-    const told = toDetails(unit);
+    const reported = toDetails(unit);
     return {
-      ...told,
+      ...reported,
       // systemd forgets the run of a unit that it unloads after it.
-      last_run: told.last_run.started_at === null ? (logged.runs?.[0] ?? told.last_run) : told.last_run,
+      last_run: reported.last_run.started_at === null ? (logged.runs?.[0] ?? reported.last_run) : reported.last_run,
       runs: logged.runs,
       logs: logged.logs,
       listening: listening.found === undefined ? null : listening.found.map((socket) => ({ ...socket })),

@@ -7,7 +7,7 @@ export interface ProtectedUnits {
   readonly reason: string;
   /** `*` stands for any characters. */
   readonly names: readonly string[];
-  /** Whether a request that confirms it is permitted: it hands out nothing, the host goes on, and a reboot undoes it. */
+  /** Whether a request that confirms it is permitted: it hands out nothing, the host continues, and a reboot undoes it. */
   readonly isConfirmable?: true;
   /** Names that match but are not protected, and why a restart is safe. */
   readonly except?: readonly { readonly reason: string; readonly names: readonly string[] }[];
@@ -60,7 +60,7 @@ export const protectedUnits: readonly ProtectedUnits[] = [
         names: ["systemd-journald", "systemd-udevd"],
       },
       {
-        reason: "goes on with the entries where it was",
+        reason: "continues with the entries where it was",
         names: ["systemd-journal-remote", "systemd-journal-upload"],
       },
       {

@@ -49,7 +49,7 @@ function stepOf(message: string, unit: string): Step | undefined {
   return word === undefined ? undefined : steps[word];
 }
 
-const begun = (startedAt: string | null): OpenRun => ({ startedAt, endedAt: null, result: "running", exit: "" });
+const started = (startedAt: string | null): OpenRun => ({ startedAt, endedAt: null, result: "running", exit: "" });
 
 /** A run that another one follows without a word of its end: the host may have lost power. */
 function leave(open: OpenRun | undefined): void {
@@ -69,7 +69,7 @@ interface History {
 function take(history: History, step: Step, at: string): void {
   const { runs } = history;
   const begin = (startedAt: string | null): OpenRun => {
-    const run = begun(startedAt);
+    const run = started(startedAt);
     runs.push(run);
     history.open = run;
     return run;

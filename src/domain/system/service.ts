@@ -26,11 +26,11 @@ export interface ServiceInput {
   readonly body?: { readonly confirm?: boolean };
 }
 
-/** What a dry run says of a change that has to be confirmed. */
+/** What a dry run says of a change that must be confirmed. */
 export const dangerOf = ({ refusal }: { readonly refusal?: PolicyRefusal | undefined }): Partial<Plan> =>
   refusal?.isConfirmable === true ? { risk: "risky", reason: `${refusal.reason}; it takes confirm: true` } : {};
 
-/** A dry run needs no confirmation: it tells what would have to be confirmed. */
+/** A dry run needs no confirmation: it says what would have to be confirmed. */
 export const confirmationOf = ({ query, body }: Pick<ServiceInput, "query" | "body">): Confirmation => ({
   isConfirmed: query.dry_run === true || body?.confirm === true,
 });

@@ -9,7 +9,7 @@ type Facts = Pick<UnitEntry, "timer" | "socket" | "mount" | "path">;
 /** Options of a mount may have a password (mount.cifs(8)), and its device, command lines and messages one in an address. */
 export const withoutSecrets = (text: string): string => redact(text).text;
 
-/** What a unit tells by its kind, as callers get it. */
+/** The facts of a unit by its kind, as callers get them. */
 export function toFacts({ timer, socket, mount, path }: Pick<KindUnit, "timer" | "socket" | "mount" | "path">): Facts {
   return defined({
     timer: timer && {

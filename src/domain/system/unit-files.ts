@@ -32,11 +32,11 @@ const isLinked = ({ unitFileState }: Unit): boolean => /^linked(-runtime)?$/.tes
 const unchangeable = ["transient", "generated", "bad"];
 
 /** Where administrators put unit files, and systemd the links that mask units. */
-const adminFolder = "/etc/systemd/system";
+const adminDirectory = "/etc/systemd/system";
 
 /** Why systemd would not mask it, whose link to /dev/null would be at this very path: it puts none in the place of a file or link. */
 function maskObstacle({ name, file, linkedFile }: FoundUnit): UnitObstacle | undefined {
-  if (file !== `${adminFolder}/${name}`) return undefined;
+  if (file !== `${adminDirectory}/${name}`) return undefined;
   if (linkedFile !== "")
     return {
       reason: `its unit file is ${file}, a link to ${linkedFile}, where the link that masks it would be`,
@@ -113,7 +113,7 @@ function unitFilePlan(verb: UnitFileVerb, unit: FoundUnit): Plan {
   if (reason !== undefined) return createPlan([], { units: [], reason });
   const link = losesLink(verb, unit)
     ? [
-        `remove its link ${unit.file} to ${unit.linkedFile} too, as systemctl does: with no other file of it systemd does not know it any more`,
+        `remove its link ${unit.file} to ${unit.linkedFile} too, as systemctl does: with no other file of it systemd no longer knows it`,
       ]
     : [];
   return createPlan([`${verb} ${unit.name}, ${effect[verb]}`, ...link, "have systemd read its units again"], {
@@ -132,7 +132,7 @@ function unitFileMessage(verb: UnitFileVerb, before: FoundUnit, { name, activeSt
     unmask: "",
   }[verb];
   const isUnknown = losesLink(verb, before) && loadState === "not-found";
-  const gone = `; systemd does not know it any more, since ${before.file} was its only link (systemctl link ${before.linkedFile} makes it known again)`;
+  const gone = `; systemd no longer knows it, since ${before.file} was its only link (systemctl link ${before.linkedFile} makes it known again)`;
   return `${name} ${done[verb]}${left}${isUnknown ? gone : ""}`;
 }
 

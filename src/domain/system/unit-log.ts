@@ -22,7 +22,7 @@ const dayUs = 24 * 60 * 60 * 1_000_000;
 const mostMessageBytes = 8 * 1024;
 const ofRoot = 0;
 
-/** The beginning of a long message, and where it goes on. */
+/** The start of a long message, and where it continues. */
 function shortened(entry: LogEntry): LogEntry {
   if (utf8Length(entry.message) <= mostMessageBytes) return entry;
   const bytes = new TextEncoder().encode(entry.message).subarray(0, mostMessageBytes);
@@ -78,13 +78,13 @@ export function createUnitLog({ readLogs, seesLog, clock }: UnitLogPorts): UnitL
         const { logs, total, not_shown: [lack] = [] } = listIn(await readLogs(queryOf(unit, {}), reading));
         if (lack !== undefined) return withheld(lack.reason);
         // Where that is its whole log, what systemd wrote of it is in it.
-        const told =
+        const reported =
           total <= logs.length
             ? logs.filter(({ timestamp }) => Date.parse(timestamp) * 1000 >= since)
             : listIn(await readLogs(queryOf(unit, ofSystemd), reading)).logs;
         return {
           logs: logs.slice(-newestEntries).map(shortened),
-          runs: [...runsOf(told, unit)],
+          runs: [...runsOf(reported, unit)],
           notShown: [],
         };
       } catch (error) {

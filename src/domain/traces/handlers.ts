@@ -19,7 +19,7 @@ const cursorShape = /^(\d{1,16})\.([0-9a-f]{32})$/;
 
 const cursorBehind = ({ start, trace_id: id }: TraceSummary): string => `${usOfTimestamp(start)}.${id}`;
 
-/** @throws DomainError for a text that is no cursor. */
+/** @throws DomainError for a text that is not a cursor. */
 function parseCursor(cursor: string): NonNullable<TraceQuery["after"]> {
   const [, startUs, traceId] = cursorShape.exec(cursor) ?? [];
   if (startUs === undefined || traceId === undefined) throw invalid("cursor", "Must be the `next_cursor` of a page");

@@ -28,7 +28,7 @@ describe("a guarded update", () => {
     const unreachable = { ...ports, condition: { ...ports.condition, look } };
     expect(await applyUpdates(wanted(guarded), unreachable, work())).toMatchObject({
       success: false,
-      guard: { outcome: "rolled_back", worse: ["the host cannot be looked at"] },
+      guard: { outcome: "rolled_back", worse: ["the host cannot be inspected"] },
     });
     expect(versions(manager)).toEqual({ editor: "1.0", library: "2.0", server: "3.0" });
   });
@@ -99,12 +99,12 @@ describe("a guarded update", () => {
 
   it("rolls nothing back when nothing was changed", async () => {
     const { manager, ports, wanted } = setUp();
-    const commit = () => Promise.reject(new UpdateRefused("there is no room"));
+    const commit = () => Promise.reject(new UpdateRefused("there is no space"));
     expect(
       await applyUpdates(wanted(guarded), { ...ports, manager: committing(manager, commit) }, work()),
     ).toMatchObject({
       success: false,
-      error: "there is no room",
+      error: "there is no space",
       guard: { outcome: "kept", message: "nothing was changed" },
     });
     expect(await ports.backend?.list(signal)).toHaveLength(1);
@@ -151,7 +151,7 @@ describe("a guarded update", () => {
       await applyUpdates(wanted(guarded), { ...ports, manager: committing(manager, blind) }, work()),
     ).toMatchObject({
       success: true,
-      guard: { outcome: "kept", message: expect.stringContaining("was not looked at before") },
+      guard: { outcome: "kept", message: expect.stringContaining("was not inspected before") },
     });
   });
 
@@ -189,8 +189,12 @@ describe("a guarded update", () => {
     });
     const restart = () => Promise.reject(new Error("its start ended with failed"));
     const lines: string[] = [];
-    const told = { ...work(), progress: { ...quiet, line: (text: string) => void lines.push(text) } };
-    const result = await applyUpdates(wanted(guarded), { ...ports, condition: { ...ports.condition, restart } }, told);
+    const reported = { ...work(), progress: { ...quiet, line: (text: string) => void lines.push(text) } };
+    const result = await applyUpdates(
+      wanted(guarded),
+      { ...ports, condition: { ...ports.condition, restart } },
+      reported,
+    );
     const remaining = ["unit server.service: was active (running), now failed, result exit-code"];
     expect(result).toMatchObject({
       success: false,
@@ -258,7 +262,7 @@ describe("errors that the host had not logged before a guarded update", () => {
     ]);
   });
 
-  it("are those until the decision to roll back, also where another process goes on", async () => {
+  it("are those until the decision to roll back, also where another process continues", async () => {
     const { ports, wanted, log, logs } = setUpLogging();
     logs(["cannot open table 3", "cannot open table 4"], "failed");
     const { rollback } = ports.backend;
@@ -284,14 +288,14 @@ describe("errors that the host had not logged before a guarded update", () => {
     expect(resumed.guard).toMatchObject({ outcome: "rolled_back", new_errors: [fresh] });
   });
 
-  it("are not told where the journal cannot be read, and the update is as good", async () => {
+  it("are not reported where the journal cannot be read, and the update is as good", async () => {
     const { ports, wanted, journal, logs } = setUpLogging();
     logs(["cannot open table 3"]);
     journal.available = false;
     const lines: string[] = [];
-    const told = { ...work(), progress: { ...quiet, line: (text: string) => void lines.push(text) } };
-    const { success, guard } = await applyUpdates(wanted(guarded), ports, told);
+    const reported = { ...work(), progress: { ...quiet, line: (text: string) => void lines.push(text) } };
+    const { success, guard } = await applyUpdates(wanted(guarded), ports, reported);
     expect([success, guard]).toEqual([true, { outcome: "kept", message: "nothing is worse than before", worse: [] }]);
-    expect(lines).toContain("cannot tell which errors are new: permission denied");
+    expect(lines).toContain("cannot determine which errors are new: permission denied");
   });
 });

@@ -27,12 +27,12 @@ import { counted } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { changeTexts, doingOf, planFor } from "./change-plan.ts";
 import type { Condition, HostCondition } from "./condition.ts";
+import { requireDiskSpace } from "./disk-space.ts";
 import type { DowngradeRules } from "./downgrades.ts";
 import type { GuardTimes } from "./guard.ts";
 import type { NewErrors } from "./new-errors.ts";
 import { lockedBy, refusedAsInvalid } from "./refusals.ts";
 import type { Work } from "./rollback.ts";
-import { requireRoom } from "./room.ts";
 import { freeSnapshotId } from "./snapshot.ts";
 import { findStale, restartUnits, type StaleHost } from "./stale.ts";
 import { doneOf, packagesNow } from "./transaction.ts";
@@ -93,7 +93,7 @@ export function save({ savePhase }: Update, phase: ApplyPhase): ApplyPhase {
   return phase;
 }
 
-/** Reports an error. When the task is told to stop, that is not an error: its state stays. */
+/** Reports an error. When the task is asked to stop, that is not an error: its state stays. */
 export function troubleIn({ signal, progress }: Update, error: unknown): string {
   signal.throwIfAborted();
   const text = errorMessage(error);
@@ -106,7 +106,7 @@ export async function makePlan(update: Update): Promise<ApplyPhase> {
   progress.step(0, "plan");
   const plan = await refusedAsInvalid(() => planFor(manager, input.request, signal), doingOf(input.request));
   requireAsPlanned(update.planned, changeTexts(plan), doingOf(input.request));
-  await requireRoom(plan, { ...update, takesSnapshot: input.takesSnapshot }, signal);
+  await requireDiskSpace(plan, { ...update, takesSnapshot: input.takesSnapshot }, signal);
   const hasSnapshot = input.takesSnapshot && plan.changes.length > 0;
   const snapshotId = hasSnapshot ? await freeSnapshotId(backend, update.clock, signal) : "";
   const offered = plan.changes.length > 0 ? { offered: await update.configFiles.offered(signal) } : {};
@@ -124,7 +124,7 @@ function refuseWithout(update: Update, error: unknown): never {
   if (shortage !== undefined) throw shortage;
   // Other messages may name paths and programs, which belong in the log.
   const isForCallers = error instanceof PackageFileMissing || error instanceof SnapshotUnusable;
-  const reason = isForCallers ? text : "the log of the operation tells why";
+  const reason = isForCallers ? text : "the log of the operation says why";
   const details = { missing: "snapshot", retryable: true };
   throw new DomainError("UNAVAILABLE", `cannot take the snapshot: ${reason}; nothing was changed`, details, error);
 }
@@ -163,7 +163,7 @@ async function resume(
   return manager.transactions.commit({ ...plan, changes: rest }, during, signal);
 }
 
-/** Begins the transaction, or goes on from what it left where its end was not seen. */
+/** Begins the transaction, or continues from what it left where its end was not seen. */
 async function begin(
   update: Update,
   last: ApplyPhase,
@@ -192,8 +192,8 @@ async function keepAhead({ backend, id, progress, signal }: Update, { snapshotId
   const versions = plan.changes.flatMap(({ name, architecture, to }) =>
     to === null ? [] : [{ name, architecture, version: to }],
   );
-  const told = { id, progress: { ...progress, step: () => undefined } };
-  await backend.keep(versions, told, signal).catch((error: unknown) => {
+  const reported = { id, progress: { ...progress, step: () => undefined } };
+  await backend.keep(versions, reported, signal).catch((error: unknown) => {
     signal.throwIfAborted();
     progress.line(`cannot keep the new package files: ${errorMessage(error)}`);
   });
@@ -225,7 +225,7 @@ export async function commit(update: Update, last: ApplyPhase): Promise<ApplyPha
     return save(update, { ...committing, is: "committed", ...(result.isDone ? {} : { reason: result.reason }) });
   } catch (error) {
     const isLocked = error instanceof PackagesLocked;
-    // Nothing has changed yet, so the caller may try again; changes of an earlier process have to be reported.
+    // Nothing has changed yet, so the caller may try again; changes of an earlier process must be reported.
     if (isLocked && !isResumed) throw lockedBy(error);
     if (!isLocked && !(error instanceof UpdateRefused)) throw error;
     if (isResumed) await recordChanges(update, committing);
@@ -233,7 +233,7 @@ export async function commit(update: Update, last: ApplyPhase): Promise<ApplyPha
   }
 }
 
-/** Restarts services that run replaced code by now. What cannot be looked at is reported, and is no reason to roll back. */
+/** Restarts services that run replaced code by now. What cannot be inspected is reported, and is not a reason to roll back. */
 export async function restartReplaced(update: Update, last: ApplyPhase, percent: number): Promise<ApplyPhase> {
   const { input, stale, progress, signal } = update;
   if (input.restartsStale !== true || last.plan.changes.length === 0) return last;

@@ -87,19 +87,19 @@ describe("an update that is hindered", () => {
   it("changes nothing without its snapshot", async () => {
     const { manager, ports, wanted } = setUp();
     const lines: string[] = [];
-    const told = { ...work(), progress: { ...quiet, line: (text: string) => void lines.push(text) } };
+    const reported = { ...work(), progress: { ...quiet, line: (text: string) => void lines.push(text) } };
     const without = (error: Error) => ({
       ...ports,
       backend: { ...createSnapshotsOf(manager), create: () => Promise.reject(error) },
     });
-    await expect(applyUpdates(wanted(), without(new Error("ENOSPC: /var/x")), told)).rejects.toMatchObject({
+    await expect(applyUpdates(wanted(), without(new Error("ENOSPC: /var/x")), reported)).rejects.toMatchObject({
       code: "UNAVAILABLE",
-      message: "cannot take the snapshot: the log of the operation tells why; nothing was changed",
+      message: "cannot take the snapshot: the log of the operation says why; nothing was changed",
       details: { missing: "snapshot", retryable: true },
     });
     expect(lines).toContain("ENOSPC: /var/x");
     const gone = new PackageFileMissing("editor 1.0 is not available");
-    await expect(applyUpdates(wanted(), without(gone), told)).rejects.toMatchObject({
+    await expect(applyUpdates(wanted(), without(gone), reported)).rejects.toMatchObject({
       message: "cannot take the snapshot: editor 1.0 is not available; nothing was changed",
     });
     expect(versions(manager)).toEqual({ editor: "1.0", library: "2.0", server: "3.0" });
@@ -115,7 +115,8 @@ describe("an update that is hindered", () => {
       success: false,
       snapshot_id: "20260101-000000",
       packages_updated: 3,
-      error: "cannot tell what is left half-done: no more files; cannot tell what has to be restarted: no more files",
+      error:
+        "cannot determine what is left half-done: no more files; cannot determine what must be restarted: no more files",
     });
   });
 
@@ -126,7 +127,7 @@ describe("an update that is hindered", () => {
       success: false,
       packages_updated: 0,
       packages: [],
-      error: "cannot tell which packages are installed: no more files",
+      error: "cannot determine which packages are installed: no more files",
     });
   });
 
@@ -165,7 +166,7 @@ describe("an update that is hindered", () => {
       asked.push(plan.changes.map(({ name }) => name).join());
       if (asked.length > 1) return manager.transactions.commit(plan, during, ...rest);
       manager.packages.set("editor", fakePackage("editor", "1.1"));
-      return Promise.reject(new TransactionUnseen("systemd did not tell how it ended"));
+      return Promise.reject(new TransactionUnseen("systemd did not say how it ended"));
     };
     const settle: typeof manager.transactions.settle = () => Promise.resolve(void asked.push("settle"));
     const stubborn = { ...ports, manager: { ...manager, transactions: { ...manager.transactions, commit, settle } } };

@@ -30,7 +30,7 @@ interface Guarded {
 
 const kept = (message: string): Guarded => ({ verdict: { outcome: "kept", message, worse: [] }, needsReboot: false });
 
-/** Adds what the host has logged that it had not logged before. A journal that cannot be read is no reason for anything. */
+/** Adds what the host has logged that it had not logged before. A journal that cannot be read is not a reason for anything. */
 async function withNewErrors(
   update: Update,
   { baselineAt }: ApplyPhase,
@@ -43,7 +43,7 @@ async function withNewErrors(
     return { ...verdict, message, new_errors: [...found] };
   } catch (error) {
     update.signal.throwIfAborted();
-    update.progress.line(`cannot tell which errors are new: ${errorMessage(error)}`);
+    update.progress.line(`cannot determine which errors are new: ${errorMessage(error)}`);
     return verdict;
   }
 }
@@ -80,7 +80,7 @@ async function restoreUnits(
 /** Starts what ran before, and says what the host is then, whether or not the way back succeeded. */
 async function lookAfterwards(update: Update, last: ApplyPhase, verdict: GuardVerdict): Promise<GuardVerdict> {
   if (last.baseline === undefined) {
-    const unknown = "the host was not looked at before the update, so nothing can be compared";
+    const unknown = "the host was not inspected before the update, so nothing can be compared";
     const message = verdict.outcome === "rolled_back" ? verdict.message : `${verdict.message}; ${unknown}`;
     return { ...verdict, message };
   }
@@ -145,7 +145,7 @@ async function guard(update: Update, last: ApplyPhase): Promise<Guarded | undefi
   if (last.is === "rolling_back") return rollBackTo(update, last, last.worse ?? []);
   if (reason !== undefined && (await isUntouched(update, last))) return kept("nothing was changed");
   if (reason !== undefined) return rollBackTo(update, last, [`the update failed: ${reason}`]);
-  if (baseline === undefined) return kept("the host was not looked at before the update, so nothing can be compared");
+  if (baseline === undefined) return kept("the host was not inspected before the update, so nothing can be compared");
   const watch: Watch = {
     before: baseline,
     removal: removalOf(update, plan),
@@ -179,14 +179,14 @@ async function report(update: Update, last: ApplyPhase, guarded: Guarded | undef
     try {
       return await ask();
     } catch (error) {
-      unknown.push(`cannot tell ${what}: ${troubleIn(update, error)}`);
+      unknown.push(`cannot determine ${what}: ${troubleIn(update, error)}`);
       return otherwise;
     }
   };
   const now = await orUnknown("which packages are installed", () => packagesNow(plan, manager, signal), undefined);
   const leftOver = await orUnknown("what is left half-done", () => manager.transactions.audit(signal), []);
   const noNeeds = { requiresReboot: false, units: [] };
-  const needs = await orUnknown("what has to be restarted", () => manager.restartNeeds(signal), noNeeds);
+  const needs = await orUnknown("what must be restarted", () => manager.restartNeeds(signal), noNeeds);
   const keptFiles = await orUnknown("which configuration files were kept", () => findKeptFiles(update, last), []);
   const verdict = guarded?.verdict;
   const isRolledBack = verdict !== undefined && verdict.outcome !== "kept";

@@ -23,7 +23,7 @@ export interface AutomaticPlan {
 
 export interface Window {
   readonly opensAt: number;
-  /** Another moment on each host, so that not all of them ask the same repository at once. */
+  /** Another time on each host, so that not all of them ask the same repository at once. */
   readonly startsAt: number;
   readonly closesAt: number;
 }
@@ -89,12 +89,12 @@ export interface AutomaticPorts {
   readonly apply: (input: ApplyInput, windowOpenedAt: number, signal: AbortSignal) => Promise<UpdateApply>;
   /** Why windows of the settings hold a scope back now; undefined where none does. */
   readonly heldBack: (scope: Scope) => DomainError | undefined;
-  /** Whether an operation was begun for this window. */
-  readonly hasBegun: (windowOpenedAt: number) => boolean;
+  /** Whether an operation was started for this window. */
+  readonly hasStarted: (windowOpenedAt: number) => boolean;
   /** @throws DomainError when the host cannot be rebooted then. */
   readonly reboot: (at: number, message: string, signal: AbortSignal) => Promise<void>;
-  /** Called when a window is over. `isNews`: it is not what the window before ended with. */
-  readonly onEnd: (run: AutomaticRun, isNews: boolean) => void;
+  /** Called when a window is over. `isChange`: it is not what the window before ended with. */
+  readonly onEnd: (run: AutomaticRun, isChange: boolean) => void;
 }
 
 const unmanaged = "no package manager here is supported, or settings forbid it";
@@ -110,10 +110,10 @@ async function update(
   { opensAt }: Window,
   signal: AbortSignal,
 ): Promise<Found> {
-  const { plan, apply, hasBegun, heldBack, units } = ports;
+  const { plan, apply, hasStarted, heldBack, units } = ports;
   const { manager } = host;
   const input = inputOf(plan);
-  if (!hasBegun(opensAt)) {
+  if (!hasStarted(opensAt)) {
     const rival = await findRival(host, units, signal);
     if (rival !== undefined) return found("refused", rival);
     if (plan.what === "security" && !manager.capabilities.knowsSecurity)
@@ -129,7 +129,7 @@ async function update(
 
 /** What is in the way now and may not be later is tried again while the window is open. */
 async function updateInTime(ports: AutomaticPorts, window: Window, signal: AbortSignal): Promise<Found> {
-  const { clock, host, hasBegun } = ports;
+  const { clock, host, hasStarted } = ports;
   const managed = await host();
   if (managed === undefined) return found("refused", unmanaged);
   for (;;) {
@@ -139,7 +139,7 @@ async function updateInTime(ports: AutomaticPorts, window: Window, signal: Abort
       signal.throwIfAborted();
       const isLate = clock.now() + retryMs >= window.closesAt;
       if (isLate || !isRetryable(error))
-        return found(hasBegun(window.opensAt) ? "failed" : "refused", errorMessage(error));
+        return found(hasStarted(window.opensAt) ? "failed" : "refused", errorMessage(error));
     }
     await clock.sleep(retryMs, signal);
     signal.throwIfAborted();
@@ -173,7 +173,7 @@ async function rebootAfter(
   }
 }
 
-/** Installs updates in each window, once, and goes on after a restart of the service where it was. */
+/** Installs updates in each window, once, and continues after a restart of the service where it was. */
 export function createAutomaticUpdates(ports: AutomaticPorts) {
   const { plan, clock, runs, spread, onEnd } = ports;
   const { calendar } = plan;
@@ -200,9 +200,9 @@ export function createAutomaticUpdates(ports: AutomaticPorts) {
       endedAt: clock.now(),
       rebootAt,
     };
-    const isNews = done.outcome !== before?.outcome || done.message !== before.message;
+    const isChange = done.outcome !== before?.outcome || done.message !== before.message;
     runs.save(done);
-    onEnd(done, isNews);
+    onEnd(done, isChange);
   };
 
   const look = (onTrouble: (error: unknown) => void): void => {

@@ -14,7 +14,7 @@ const scopeOfKind: Readonly<Record<Exclude<UpdateKind, "packages.change">, Scope
   "snapshots.delete": "updates:apply",
 };
 
-/** Refuses a caller who could not have begun an operation. @throws DomainError `FORBIDDEN` */
+/** Refuses a caller who could not have started an operation. @throws DomainError `FORBIDDEN` */
 export function requireOperationScopes(
   rights: PackageRights,
   { kind, input }: Pick<OperationSpec, "kind" | "input">,

@@ -163,7 +163,7 @@ describe("ports of units after packages were removed", () => {
     const left = { units: { "nginx.service": "not found", "peer.service": "active" } };
     for (const unit of [{ unit: "peer.service" }, { unit: "unknown.service" }, {}])
       expect(worse({ units, ...listening(unit) }, left, "asked")).toEqual([text]);
-    // It was there, and the look after the change does not tell of it.
+    // It was there, and the inspection after the change does not list it.
     expect(worse({ units, ...was }, {}, "asked")).toEqual([text]);
   });
 
@@ -229,7 +229,7 @@ describe("ports that the kernel may have given out", () => {
     expect(missed([at(50_000), at(36_543)], [at(50_000)])).toEqual([]);
     expect(missed([at(36_543)], [at(41_237, { holder: { unit: "db.service", isMain: false } })])).toEqual([]);
     expect(missed([at(33_060)], [at(33_060, { holder: { unit: null, isMain: false } })])).toEqual([]);
-    // Whoever was given the old one.
+    // Anyone who was given the old one.
     expect(missed([at(36_543)], [at(41_237), at(36_543, { holder: { unit: null, isMain: true } })])).toEqual([]);
   });
 

@@ -17,7 +17,7 @@ export interface Listener {
   readonly holder?: Omit<SocketOwner, "program">;
 }
 
-/** What an update may break, as it is at one moment. */
+/** What an update may break, as it is at one time. */
 export interface Condition {
   /** Checks that judge updates. */
   readonly checks: Readonly<
@@ -50,7 +50,7 @@ export interface HostCondition {
 const labelOf = ({ protocol, port, isLoopback }: Listener): string =>
   `${port}/${protocol}${isLoopback ? " on loopback" : ""}`;
 
-/** The unit of systemd itself, which listens only where it is told to. */
+/** The unit of systemd itself, which listens only where it is configured to. */
 const managerUnit = "init.scope";
 
 /** Where systemd waits, by socket units. */
@@ -152,7 +152,7 @@ export type Removal = "none" | "along" | "asked";
 export const activeUnitsOf = ({ units = {} }: Condition): readonly string[] =>
   Object.keys(units).filter((name) => units[name]?.staysActive === true);
 
-/** Units of which each look has to tell, also when systemd has unloaded them. */
+/** Units that each inspection has to report, also when systemd has unloaded them. */
 export const watchedUnitsOf = (condition: Condition): readonly string[] => [
   ...new Set([...activeUnitsOf(condition), ...condition.listeners.flatMap(({ unit = [] }) => unit)]),
 ];
@@ -199,8 +199,8 @@ const isSameProgram = (one: string, other: string): boolean => {
 const reachesAsFar = (was: Listener, is: Listener): boolean => was.isLoopback || !is.isLoopback;
 
 /**
- * Whether the loss of a port tells of a broken service. Of those that the kernel gives out a service gets another one at each start, and what
- * other programs are at comes and goes: there it tells only where the main process of a service that stays has none of them left.
+ * Whether the loss of a port is a sign of a broken service. Of those that the kernel gives out a service gets another one at each start, and what
+ * other programs are at comes and goes: there it is a sign only where the main process of a service that stays has none of them left.
  */
 function isMissed(was: Listener, staying: ReadonlySet<string>, now: Condition): boolean {
   const { unit, isMain } = was.holder ?? { unit: managerUnit, isMain: true };
@@ -209,7 +209,7 @@ function isMissed(was: Listener, staying: ReadonlySet<string>, now: Condition): 
   return !now.listeners.some((is) => is.holder?.unit === unit && reachesAsFar(was, is));
 }
 
-/** A unit without a file was no package's: whoever made it may end it at any time. */
+/** A unit without a file was not a package's: anyone who made it may end it at any time. */
 const wentAlong = ({ unit }: Listener, before: Condition, now: Condition): boolean =>
   unit !== undefined && before.units?.[unit]?.hasFile === true && isGone(unit, before, now);
 
@@ -232,7 +232,7 @@ function worseListeners(before: Condition, now: Condition, removal: Removal): re
   return [...new Map(found.map((each) => [each.text, each])).values()];
 }
 
-/** A check that cannot look any more is worse too, unless its subject may have been removed. */
+/** A check that can no longer look is worse too, unless its subject may have been removed. */
 function worseChecks(before: Condition, now: Condition, removal: Removal): readonly Worsening[] {
   return Object.entries(now.checks).flatMap(([id, { status, message, guardedBy }]): readonly Worsening[] => {
     const was = before.checks[id]?.status ?? "skip";

@@ -2,7 +2,7 @@ import { DomainError } from "#domain/common/error.ts";
 import type { SnapshotDiff } from "#domain/ports/snapshots.ts";
 
 interface DowngradeRule {
-  /** A name, or its beginning and `*`. */
+  /** A name, or its start and `*`. */
   readonly packages: string;
   /** How many leading numbers of a version decide; all of them unless given. */
   readonly numbers?: number;

@@ -77,7 +77,7 @@ describe("the time of the guard", () => {
     expect((await watched(["well", "dead", ...wells.slice(2), state])).worse).toHaveLength(1);
   });
 
-  it("is told before each look, and is longer once something was worse", async () => {
+  it("is asked before each inspection, and is longer once something was worse", async () => {
     const left: number[] = [];
     const { seconds } = await watched(["well", "dead", "well"], undefined, (leftMs) => left.push(leftMs / 1000));
     expect([seconds, left.slice(0, 5), left.at(-1)]).toEqual([300, [90, 80, 275, 260, 245], 5]);

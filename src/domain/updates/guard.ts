@@ -44,7 +44,7 @@ export interface Watch extends GuardTimes {
 }
 
 /**
- * Watches the host after a change. A host that cannot be looked at counts as worse.
+ * Watches the host after a change. A host that cannot be inspected counts as worse.
  * @returns what is worse in two consecutive looks, or has lasted where it has to, as soon as there is any; nothing when the time is
  * over, or after `enoughMs` without problems.
  */
@@ -66,7 +66,7 @@ export async function watchAfter(
       return worseThan(before, await condition.look(known, signal), removal);
     } catch {
       signal.throwIfAborted();
-      return [{ key: "host", text: "the host cannot be looked at", mustLast: false }];
+      return [{ key: "host", text: "the host cannot be inspected", mustLast: false }];
     }
   };
   /** Starts what has ended since nobody needed it. One that does not start is worse in the next look, too. */
@@ -82,7 +82,7 @@ export async function watchAfter(
     signal.throwIfAborted();
     const worse = await look();
     const nowMs = clock.monotonicMs();
-    // A service that is restarting looks bad for a moment.
+    // A service that is restarting looks bad briefly.
     const decided = worse.filter(({ key, mustLast }) => {
       const firstMs = since.get(key);
       return firstMs !== undefined && (!mustLast || nowMs - firstMs >= mustLastMs);

@@ -18,11 +18,11 @@ import { createSharedRun } from "#kernel/shared-run.ts";
 import { defined } from "#kernel/values.ts";
 import type { ApplyInput, TransactionInput } from "./apply-steps.ts";
 import { changeTexts, doingOf, planFor } from "./change-plan.ts";
+import { requireDiskSpace } from "./disk-space.ts";
 import { type DowngradeRules, harmfulDowngrades, refuseDowngrades } from "./downgrades.ts";
 import { isKernelPackage, requireReboot } from "./kernel-packages.ts";
 import { notRefreshed, refusedAsInvalid } from "./refusals.ts";
 import { returnTexts } from "./rollback.ts";
-import { requireRoom } from "./room.ts";
 import { isSnapshotId, toSnapshot, wayBack } from "./snapshot.ts";
 import { findStale, restartText, type StaleHost } from "./stale.ts";
 import { requireSnapshot, type UpdateKind, type UpdateWork } from "./verbs.ts";
@@ -122,7 +122,7 @@ export async function applyPlan(
 ): Promise<Plan> {
   const planned = await refusedAsInvalid(() => planFor(manager, request, signal), doingOf(request));
   const { changes, downloadBytes } = planned;
-  await requireRoom(planned, { manager, backend, fileSystems, takesSnapshot }, signal);
+  await requireDiskSpace(planned, { manager, backend, fileSystems, takesSnapshot }, signal);
   const hasSnapshot = takesSnapshot && changes.length > 0;
   const lacks = hasSnapshot ? await findLacks(backend, changes, signal) : [];
   if (lacks.length > 0 && (isGuarded || requiresFull)) throw lacking(lacks);
@@ -261,7 +261,7 @@ function comparisons(host: FindHost): Pick<Handlers<typeof updates>, "diffSnapsh
 }
 
 export function updatesHandlers(ports: {
-  /** Called on demand: it takes a moment. */
+  /** Called on demand: it takes a time. */
   readonly host: FindHost;
   readonly work: LongWork;
   readonly clock: Pick<Clock, "now">;

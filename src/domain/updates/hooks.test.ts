@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { HookSubject } from "#domain/common/hooks.ts";
 import type { OperationState } from "#domain/ports/operations.ts";
-import { requireConsent, tellEnd } from "./hooks.ts";
+import { notifyEnd, requireConsent } from "./hooks.ts";
 
 const request = { type: "packages", isSecurityOnly: true, names: undefined } as const;
 const apply = { request, takesSnapshot: true, isGuarded: false };
@@ -25,20 +25,20 @@ const done: OperationState = {
   error: null,
 };
 type Tail<T extends readonly unknown[]> = T extends readonly [unknown, ...infer Rest] ? Rest : never;
-type Hooks = Parameters<typeof requireConsent>[0] & Parameters<typeof tellEnd>[0];
+type Hooks = Parameters<typeof requireConsent>[0] & Parameters<typeof notifyEnd>[0];
 
 /** Runs work with hooks, and has the events that they got. */
 const eventsOf = async (work: (hooks: Hooks) => Promise<void>): Promise<readonly unknown[]> => {
   const calls: unknown[] = [];
   const note = (event: string, subject: HookSubject) => Promise.resolve(void calls.push([event, subject]));
-  await work({ ask: (event, subject) => note(event, subject).then(() => undefined), tell: note });
+  await work({ ask: (event, subject) => note(event, subject).then(() => undefined), notify: note });
   return calls;
 };
 const asked = (...given: Tail<Parameters<typeof requireConsent>>) =>
   eventsOf((hooks) => requireConsent(hooks, ...given));
 const notified = (kind: string, input: unknown, state: Partial<OperationState> | undefined) =>
   eventsOf((hooks) =>
-    tellEnd(hooks, {
+    notifyEnd(hooks, {
       spec: { id: "operation-1", kind, input, keyId: "key" },
       state: state && { ...done, ...state },
     }),

@@ -72,12 +72,12 @@ interface OperationRecord {
     | undefined;
 }
 
-export async function tellEnd(hooks: Pick<Hooks, "tell">, { spec, state }: OperationRecord): Promise<void> {
+export async function notifyEnd(hooks: Pick<Hooks, "notify">, { spec, state }: OperationRecord): Promise<void> {
   if (state?.status !== "done" && state?.status !== "failed") return;
-  const tell = async <K extends UpdateKind>(kind: K): Promise<void> => {
+  const notify = async <K extends UpdateKind>(kind: K): Promise<void> => {
     const row = watched[kind];
     if (row === undefined) return;
-    await hooks.tell(row.post, {
+    await hooks.notify(row.post, {
       operation_id: spec.id,
       key_id: spec.keyId,
       // The input was checked before it was recorded.
@@ -87,7 +87,7 @@ export async function tellEnd(hooks: Pick<Hooks, "tell">, { spec, state }: Opera
       error: state.error,
     });
   };
-  if (Object.hasOwn(watched, spec.kind)) await tell(spec.kind as UpdateKind);
+  if (Object.hasOwn(watched, spec.kind)) await notify(spec.kind as UpdateKind);
 }
 
 /** The dry run of a mutation, with the hooks that would be asked before it. */

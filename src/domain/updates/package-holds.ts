@@ -108,7 +108,7 @@ async function setHolds(
   const left = now.filter((each) => each.isHeld !== isHeld);
   if (left.length === 0) return now;
   const state = isHeld ? "not held" : "held still";
-  const message = `cannot ${doing}: ${manager.name} tells afterwards that they are ${state}: ${namesOf(left, wanted)}`;
+  const message = `cannot ${doing}: ${manager.name} says afterwards that they are ${state}: ${namesOf(left, wanted)}`;
   throw new DomainError("INTERNAL_ERROR", message);
 }
 

@@ -31,7 +31,7 @@ export async function packagesNow(
   return { installed, configurationOnly: present.filter(({ state }) => state === "configuration") };
 }
 
-/** The changes of a plan that are in effect, whoever made them. */
+/** The changes of a plan that are in effect, no matter who made them. */
 export function doneOf(plan: TransactionPlan, { installed, configurationOnly }: PackagesNow): readonly PackageChange[] {
   const anyVersions = allVersionsOf(installed);
   const versions = allVersionsOf(installed.filter(({ isUnfinished = false }) => !isUnfinished));

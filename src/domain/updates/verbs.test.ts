@@ -203,7 +203,7 @@ describe("a rollback in which the end of a transaction was not seen", () => {
       async rollback(...given) {
         const outcome = await backend.rollback(...given);
         asked += 1;
-        if (asked <= times) throw new TransactionUnseen("systemd did not tell how it ended");
+        if (asked <= times) throw new TransactionUnseen("systemd did not say how it ended");
         return outcome;
       },
     }));
@@ -225,7 +225,7 @@ describe("a rollback in which the end of a transaction was not seen", () => {
       packages: [{ name: "editor", from: "1.1", to: "1.0" }],
     });
     expect(fake.host.packages).toEqual([fakePackage("editor", "1.0")]);
-    expect(lines).toContain("systemd did not tell how it ended; waiting for its end");
+    expect(lines).toContain("systemd did not say how it ended; waiting for its end");
   });
 
   it("fails where that happens again", async () => {

@@ -61,7 +61,7 @@ function noKeyIn({ query }: FastifyRequest): string {
 const cannotTell = (why: string): string => `cannot tell who calls: ${why}`;
 const sentTwice = (where: string): string => cannotTell(`${where} was sent more than once (send it once)`);
 const twoDiffer = cannotTell("two different credentials were sent (send one of them)");
-const otherScheme = cannotTell("the scheme of Authorization has to be Bearer (or send the key in X-API-Key alone)");
+const otherScheme = cannotTell("the scheme of Authorization must be Bearer (or send the key in X-API-Key alone)");
 
 const sessionAndKey = cannotTell("a session and another credential were sent (send one of them)");
 const firstHalf = "cannot accept half a session: the cookie came without X-Steward-Session (send both, or an API key)";
@@ -86,7 +86,7 @@ function inAuthorization(value: string | undefined): Presented {
   return { fault: /^bearer\b/i.test(value) ? noKey : otherScheme };
 }
 
-/** The credential of a request. One that is sent in several places has to be the same in all. */
+/** The credential of a request. One that is sent in several places must be the same in all. */
 function presented(request: FastifyRequest, access: RouteAccess | undefined): Presented {
   const { authorization, "x-api-key": apiKey } = request.headers;
   const { api_key: inQuery } = access?.keyInQuery ? (request.query as Readonly<Record<string, unknown>>) : {};
@@ -152,7 +152,7 @@ function relayedCaller({ record }: FastifyRequest, hasEnded: AdmissionPorts["has
 const spendingOf =
   ({ takeBudget, clock }: Pick<AdmissionPorts, "takeBudget" | "clock">) =>
   (caller: Caller, reply: FastifyReply): void => {
-    // The limits are those of keys; whoever may open the socket can also stop the service.
+    // The limits are those of keys; anyone who may open the socket can also stop the service.
     if (caller.credential === "socket") return;
     const decision = takeBudget?.(caller.keyId);
     if (decision === undefined) return;

@@ -129,11 +129,11 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
     record.isAudited = true;
     const entry = toAuditEntry(request, reply, isClientGone);
     if (kind === "own") {
-      audit.record(entry, record.forgetBegun);
+      audit.record(entry, record.forgetStarted);
       return;
     }
     refusals.refused(`${addressGroup(record.remoteAddress ?? "")} ${record.caller?.keyId ?? ""}`.trimEnd(), entry);
-    record.forgetBegun?.();
+    record.forgetStarted?.();
   };
 
   return {
@@ -146,7 +146,7 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
         outcome: "failed",
         target: { ...paramsOf(request), ...overrideOf(record), ...wayOf(record) },
       } as const;
-      record.forgetBegun = audit.begin(auditEvent(name, clock.now(), entry));
+      record.forgetStarted = audit.begin(auditEvent(name, clock.now(), entry));
     },
     /** Writes the entry of a mutation before its answer leaves, or after the last event where the answer is a stream. */
     answering: ((request, reply, payload, done) => {

@@ -12,7 +12,7 @@ export interface ByteStreamPorts extends Pick<EventStreamPorts, "toErrorBody"> {
   readonly log: { readonly warn: (data: object, message: string) => void };
 }
 
-/** Timeout of a client that reads nothing. Each slice that leaves restarts it, so a slow one may go on. */
+/** Timeout of a client that reads nothing. Each slice that leaves restarts it, so a slow one may continue. */
 const stalledMs = 30_000;
 const sliceBytes = 64 * 1024;
 
@@ -53,7 +53,7 @@ export async function beginByteStream(
         const coming = iterator.next();
         coming.catch(() => undefined);
         if (caller !== undefined && ports.hasEnded(caller))
-          throw new DomainError("UNAUTHORIZED", "cannot go on: the credential has been revoked, or has expired");
+          throw new DomainError("UNAUTHORIZED", "cannot continue: the credential has been revoked, or has expired");
         expectReader(true);
         for (const slice of slicesOf(
           Buffer.from(part.value.buffer, part.value.byteOffset, part.value.length),
@@ -68,7 +68,7 @@ export async function beginByteStream(
       expectReader(true);
     } catch (error) {
       const { error: why } = ports.toErrorBody(error, request);
-      ports.log.warn({ request_id: request.id, reason: why.message, bytes: sent }, "answer broken off");
+      ports.log.warn({ request_id: request.id, reason: why.message, bytes: sent }, "answer aborted");
       throw error;
     }
   }

@@ -134,7 +134,7 @@ function encodeStream(stream: Readable, request: FastifyRequest, reply: FastifyR
   const coding = negotiateCoding(request, reply);
   if (coding === undefined) return stream;
   reply.header("content-encoding", coding);
-  // Each ends with the other; whoever sends the answer notices.
+  // Each ends with the other; anyone who sends the answer notices.
   return streaming(stream, encoders[coding](), () => undefined);
 }
 

@@ -124,7 +124,7 @@ function createShares(limits: ConnectionLimits, trustedProxies: readonly string[
     return found?.victim;
   };
 
-  const makeRoom = (victim: Connection | undefined): boolean => {
+  const makeSpace = (victim: Connection | undefined): boolean => {
     onFull();
     if (victim === undefined) return false;
     release(victim);
@@ -132,17 +132,17 @@ function createShares(limits: ConnectionLimits, trustedProxies: readonly string[
     return true;
   };
 
-  const hasRoom = (group: Group | undefined, socket: Socket): boolean => {
+  const hasSpace = (group: Group | undefined, socket: Socket): boolean => {
     const share = isProxy(socket) ? limits.total : limits.perAddress;
-    if (group !== undefined && sizeOf(group) >= share) return makeRoom(anonymousVictim(group) ?? idleVictim(group));
-    return total < limits.total || makeRoom(ofLargest(anonymousVictim) ?? ofLargest(idleVictim));
+    if (group !== undefined && sizeOf(group) >= share) return makeSpace(anonymousVictim(group) ?? idleVictim(group));
+    return total < limits.total || makeSpace(ofLargest(anonymousVictim) ?? ofLargest(idleVictim));
   };
 
   return {
     release,
     add(socket: Socket): Connection | undefined {
       const name = groupOf(socket);
-      if (!hasRoom(groups.get(name), socket)) return undefined;
+      if (!hasSpace(groups.get(name), socket)) return undefined;
       const group = groups.get(name) ?? { name, anonymous: new Set(), admitted: new Set() };
       groups.set(name, group);
       const connection = { socket, group, requests: 0 };

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { addVary, negotiateCoding } from "./compression.ts";
 import { isNotModified, weakTag } from "./entity-tags.ts";
 
-const folder = fileURLToPath(new URL("../../../dist/console", import.meta.url));
+const directory = fileURLToPath(new URL("../../../dist/console", import.meta.url));
 
 /** Scripts and styles of the service alone; markup that is made of text is refused by the browser. */
 const policy = [
@@ -49,8 +49,8 @@ interface ConsoleFile {
 
 function readFiles(): ReadonlyMap<string, ConsoleFile> {
   // A service that runs from its sources has none.
-  const names = existsSync(folder) ? readdirSync(folder) : [];
-  const read = (name: string): Buffer => readFileSync(join(folder, name));
+  const names = existsSync(directory) ? readdirSync(directory) : [];
+  const read = (name: string): Buffer => readFileSync(join(directory, name));
   return new Map(
     names.flatMap((name) => {
       const type = types[name.slice(name.lastIndexOf(".") + 1)];

@@ -87,7 +87,7 @@ export function createContext(
     signal() {
       if (made !== undefined) return made;
       const gone = new AbortController();
-      // A client that was gone before anybody asked is told of by no event.
+      // No event reports a client that was gone before anybody asked.
       if (reply.raw.destroyed) gone.abort();
       else reply.raw.once("close", () => gone.abort());
       made = AbortSignal.any([gone.signal, shutdown]);

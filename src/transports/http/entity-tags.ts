@@ -18,10 +18,10 @@ export function isNotModified(header: string | undefined, current: string): bool
   return [...header.matchAll(entityTag)].some(([, tag]) => tag === opaque);
 }
 
-/** The `Cache-Control` of an answer with a version, in place of `no-store`: whoever keeps it asks each time whether it is still right. */
+/** The `Cache-Control` of an answer with a version, in place of `no-store`: anyone who keeps it asks each time whether it is still right. */
 export const revalidate = "private, no-cache";
 
-/** 128 bits of a digest are enough to tell versions apart. */
+/** 128 bits of a digest are enough to distinguish versions. */
 const tagChars = 22;
 
 /** A weak tag (RFC 9110 §8.8.1): one content has several forms, one for each coding. */

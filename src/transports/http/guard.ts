@@ -81,7 +81,7 @@ const isLoopbackName = (name: string): boolean => name === "localhost" || name =
 
 /**
  * Whether a program on this machine asks directly, as far as the request can tell: from a loopback address, for a loopback name,
- * over HTTP/1.1, without a header that a proxy may have added. A local proxy that passes requests on unchanged cannot be told
+ * over HTTP/1.1, without a header that a proxy may have added. A local proxy that passes requests on unchanged cannot be distinguished
  * from it when its client asks for a loopback name.
  */
 export function isLocalPeer({

@@ -19,7 +19,7 @@ const replays: string[] = [];
 /** Keys that were revoked. */
 const ended = new Set<string>();
 
-/** The service, started anew on the same disk. */
+/** The service, started again on the same disk. */
 async function start(limits?: { answers: number; bytes: number }): Promise<void> {
   await app?.close();
   app = fastify({ forceCloseConnections: true });
@@ -78,7 +78,7 @@ async function start(limits?: { answers: number; bytes: number }): Promise<void>
 const post = (url: string, headers: Readonly<Record<string, string>> = {}, payload: object = {}) =>
   app.inject({ method: "POST", url, headers: { "x-key": "one", ...headers }, payload });
 /** Until a handler is at work. */
-const begun = async (): Promise<void> => {
+const started = async (): Promise<void> => {
   while (calls === 0) await new Promise((resolve) => setImmediate(resolve));
 };
 const keyed = { "Idempotency-Key": "abc" };
@@ -129,7 +129,7 @@ describe("Idempotency-Key", () => {
     const gate = Promise.withResolvers<void>();
     next = () => gate.promise;
     const both = [post("/a", keyed), post("/a", keyed), post("/a", keyed)];
-    await begun();
+    await started();
     expect((await post("/b", keyed)).statusCode).toBe(400);
     gate.resolve();
     const bodies = (await Promise.all(both)).map(({ body }) => body);
@@ -153,7 +153,7 @@ describe("Idempotency-Key", () => {
     next = () => gate.promise;
     const first = post("/a", keyed);
     const second = post("/a", keyed);
-    await begun();
+    await started();
     next = () => undefined;
     gate.reject(new Error("broken"));
     expect((await first).statusCode).toBe(503);
@@ -207,7 +207,7 @@ describe("a client that goes before its answer", () => {
         ...(signal !== undefined && { signal }),
       });
     const first = ask(gone.signal);
-    await begun();
+    await started();
     gone.abort();
     await expect(first).rejects.toThrow();
     const second = ask();
@@ -223,7 +223,7 @@ describe("a client that goes before its answer", () => {
     next = () => gate.promise;
     const headers = { "content-type": "application/json", "x-key": "one", ...keyed };
     const first = fetch(`${url}/a`, { method: "POST", headers, body: "{}" });
-    await begun();
+    await started();
     const left = Promise.withResolvers<void>();
     const came = Promise.withResolvers<void>();
     app.server.once("request", (_, response) => {

@@ -24,7 +24,7 @@ export interface LifecycleSteps {
   readonly answered: (request: FastifyRequest, reply: FastifyReply) => void;
 }
 
-/** Only JSON is read; an empty body is no body. */
+/** Only JSON is read; an empty body is not a body. */
 function addBodyParser(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   const parseJson = app.getDefaultJsonParser("error", "error");
@@ -54,7 +54,7 @@ const withoutBody: onSendHookHandler<unknown> = (_, reply, payload, done) => {
 };
 
 /**
- * The order of a request: each step is a hook, and no other code adds hooks. It has to be called before routes are added, and
+ * The order of a request: each step is a hook, and no other code adds hooks. It must be called before routes are added, and
  * adds the hooks directly: a registered plugin loads after routes that are added meanwhile, which would have no admission.
  */
 export function addLifecycle(app: FastifyInstance, steps: LifecycleSteps): void {
@@ -81,7 +81,7 @@ export function addLifecycle(app: FastifyInstance, steps: LifecycleSteps): void 
     // First: the request may wait for the answer to an earlier one with the same idempotency key.
     if (takesLong) route.preValidation = allowSilence;
     // After admission: only admitted requests get the answer of an earlier one.
-    // Windows hold back what is done anew.
+    // Windows hold back what is done again.
     const holding = isMutation ? [windows.hold] : [];
     if (isPost || isMutation) route.preHandler = [...(isPost ? [idempotency.replay] : []), ...holding];
     // Then the handler: validation, the audit log's note that the mutation begins, the operation.

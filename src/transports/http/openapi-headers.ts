@@ -98,7 +98,7 @@ const answerHeaders: Readonly<Record<string, AnswerHeader>> = {
   "X-RateLimit-Remaining": { ...limits, description: "Requests left in the tighter window.", schema: count(99) },
   "X-RateLimit-Reset": {
     ...limits,
-    description: "When the tighter window starts anew, epoch seconds.",
+    description: "When the tighter window starts over, epoch seconds.",
     schema: count(1_795_729_110),
   },
   "RateLimit-Policy": {
@@ -108,7 +108,7 @@ const answerHeaders: Readonly<Record<string, AnswerHeader>> = {
   },
   RateLimit: {
     ...limits,
-    description: "The tighter window, and the tokens: name, how much is left, seconds until it starts anew.",
+    description: "The tighter window, and the tokens: name, how much is left, seconds until it starts over.",
     schema: text('"permin";r=99;t=60'),
   },
   "Retry-After": {
@@ -175,7 +175,7 @@ const answerHeaders: Readonly<Record<string, AnswerHeader>> = {
     isOn: onDeprecated,
   },
   Sunset: {
-    description: "Until when a deprecated operation goes on working at least (RFC 8594).",
+    description: "Until when a deprecated operation continues working at least (RFC 8594).",
     schema: text("Sat, 01 Jan 2028 00:00:00 GMT"),
     isOn: onDeprecated,
   },

@@ -89,10 +89,10 @@ const eventsText = (schema: TSchema): string =>
     .map(formatEvent)
     .join("");
 
-const goesOn = "With `Prefer: respond-async`: it goes on, and this is its operation, at the address in `Location`";
+const goesOn = "With `Prefer: respond-async`: it continues, and this is its operation, at the address in `Location`";
 const waits = "It waits for the approval of another key, and this is the approval, at the address in `Location`";
 
-/** What 202 says; undefined where it is no answer. */
+/** What 202 says; undefined where it is not an answer. */
 function acceptedAs(operation: Operation) {
   const ofOperation = { schema: toJson(OperationEntry), example: examples.ofAnswer(OperationEntry) };
   const ofApproval = { schema: toJson(Approval), example: examples.ofAnswer(Approval) };

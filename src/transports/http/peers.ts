@@ -12,7 +12,7 @@ export interface LocalServers {
 
 export type LocalPeers = ReturnType<typeof createLocalPeers>;
 
-/** @param name of whoever may open the administrator's socket: `root`, or the `owner` of a user's service. */
+/** @param name of anyone who may open the administrator's socket: `root`, or the `owner` of a user's service. */
 export function createLocalPeers(name: string) {
   const caller: Caller = {
     keyId: name,

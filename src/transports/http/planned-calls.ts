@@ -49,7 +49,7 @@ function proposalReasonOf({ headers, record }: FastifyRequest): string | undefin
   throw invalid(proposalReasonHeader, "Must be a reason of 1 to 200 printable ASCII characters");
 }
 
-/** Planning takes time; nothing is begun that nobody waits for any more, so that its plan is good still. @throws DomainError */
+/** Planning takes time; nothing is started that nobody waits for any more, so that its plan is good still. @throws DomainError */
 function requireAwaited({ context }: MutationCall): void {
   if (!context.signal().aborted) return;
   throw new DomainError("UNAVAILABLE", "cannot carry out the plan: the client has gone, or the service stops", {
@@ -171,7 +171,7 @@ export function createPlannedCalls(tokens: PlanTokens, approvals: ApprovalGate) 
     const message = approvals.waitsBecause(caller, needs);
     if (isDry) return issue(planned, call, message);
     if (message === undefined) return callNow(withoutApproval(call), handle);
-    // Whoever proposes something is to know what it is, too.
+    // Anyone who proposes something is to know what it is, too.
     if (lacksPlan(call)) throw planRequired(issue(planned, call, message));
     requireAwaited(call);
     usePlan(call, planned, message);
@@ -181,7 +181,7 @@ export function createPlannedCalls(tokens: PlanTokens, approvals: ApprovalGate) 
   /** The answer of the handler; a promise only where there is a plan, or the handler's is one. */
   return (call: MutationCall, handle: Handle): unknown => {
     const { caller } = call.context;
-    // Whoever approves a call has all that it takes, and it is counted as that.
+    // Anyone who approves a call has all that it takes, and it is counted as that.
     if (approvals.concerns(caller) && call.operation.doesMore !== "approved") return callOrPark(call, caller, handle);
     proposalReasonOf(call.request);
     if (isDryRun(call.request)) return plan(call, handle).then((each) => issue(each, call));

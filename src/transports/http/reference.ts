@@ -57,7 +57,7 @@ export function addReference(
   base: string,
 ): void {
   const config = { access: { scope: "public" } as const };
-  const folder = (): string => join(dirname(fileURLToPath(import.meta.resolve("@fastify/swagger-ui"))), "static");
+  const directory = (): string => join(dirname(fileURLToPath(import.meta.resolve("@fastify/swagger-ui"))), "static");
 
   for (const [path, make] of [
     [openapiPath, documents.openapi],
@@ -77,6 +77,6 @@ export function addReference(
   add(referencePath, "text/html; charset=utf-8", () => Buffer.from(page(base)));
   add(`${referencePath}/start.js`, "text/javascript; charset=utf-8", () => Buffer.from(start(base)));
   for (const [name, type] of Object.entries(assets)) {
-    add(`${referencePath}/${name}`, type, () => readFileSync(join(folder(), name)));
+    add(`${referencePath}/${name}`, type, () => readFileSync(join(directory(), name)));
   }
 }

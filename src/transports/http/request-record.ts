@@ -45,7 +45,7 @@ export interface RequestRecord {
   touched: Readonly<Record<string, string>> | undefined;
   /** Releases the memory of the answer, once nothing reads it any more. */
   release: Dispose | undefined;
-  forgetBegun: Dispose | undefined;
+  forgetStarted: Dispose | undefined;
   isAudited: boolean;
   isLogged: boolean;
 }
@@ -86,7 +86,7 @@ export const createRequestRecord = (): RequestRecord => ({
   endTurn: undefined,
   touched: undefined,
   release: undefined,
-  forgetBegun: undefined,
+  forgetStarted: undefined,
   isAudited: false,
   isLogged: false,
 });

@@ -7,7 +7,7 @@ import { addOperations, type RoutePorts } from "./routes.ts";
 
 const base = { method: "GET", base: "root", effect: "read", errors: [] } as unknown as Operation;
 const table: Operations = {
-  told: { ...base, path: "/told", response: Type.Object({ name: Type.String() }) },
+  reported: { ...base, path: "/reported", response: Type.Object({ name: Type.String() }) },
   malformed: { ...base, path: "/malformed", response: Type.Unsafe({ type: "nothing" }) },
   endless: { ...base, path: "/endless" },
 };
@@ -32,7 +32,7 @@ beforeEach(() => {
   });
   const answer = { name: "nginx", secret: "hunter2" };
   const handlers = {
-    told: () => answer,
+    reported: () => answer,
     malformed: () => answer,
     endless: () => Promise.resolve(new EventStream(events())),
   };
@@ -45,7 +45,7 @@ beforeEach(() => {
 });
 
 it("an answer has the members of its schema alone", async () => {
-  const { headers, body } = await app.inject("/told");
+  const { headers, body } = await app.inject("/reported");
   expect([headers["content-type"], body]).toEqual(["application/json; charset=utf-8", '{"name":"nginx"}']);
 });
 

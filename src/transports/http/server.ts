@@ -141,7 +141,7 @@ function createRawRefusals(
     malformed: (error: NodeJS.ErrnoException, socket: Socket): void => {
       const requestId = nextId();
       const remoteAddress = remoteAddressOf(socket);
-      // Whoever speaks no TLS can read no answer in it.
+      // Anyone who speaks no TLS can read no answer in it.
       const readable = error.code === plainHttp ? (tcpOf(socket) ?? socket) : socket;
       const isSilent = socket.bytesRead === (ofHandshake.get(socket) ?? 0);
       if (refuseMalformed(error, readable, requestId, isSilent))

@@ -84,22 +84,22 @@ const unknownTrust = -1;
 export function createClientCertificates() {
   const seen = new WeakMap<Socket, { readonly shown: Shown; readonly trust: number }>();
   /** State of trust at the start of each connection: the handshake uses that, however late it ends. */
-  const begun = new Map<string, { readonly trust: number; readonly tcp: Socket }>();
+  const started = new Map<string, { readonly trust: number; readonly tcp: Socket }>();
   let trust = 0;
   return {
     /** To be called before a server listens: certificates are read at the handshake. */
     watch: (server: Server): void => {
       server.on("connection", (socket: Socket) => {
         const ends = endsOf(socket);
-        begun.set(ends, { trust, tcp: socket });
-        socket.once("close", () => begun.delete(ends));
+        started.set(ends, { trust, tcp: socket });
+        socket.once("close", () => started.delete(ends));
       });
       server.on("secureConnection", (socket: TLSSocket) => {
-        seen.set(socket, { shown: readCertificate(socket), trust: begun.get(endsOf(socket))?.trust ?? unknownTrust });
+        seen.set(socket, { shown: readCertificate(socket), trust: started.get(endsOf(socket))?.trust ?? unknownTrust });
       });
     },
     /** The connection below a handshake. */
-    tcpOf: (socket: Socket): Socket | undefined => begun.get(endsOf(socket))?.tcp,
+    tcpOf: (socket: Socket): Socket | undefined => started.get(endsOf(socket))?.tcp,
     of: (socket: Socket): Shown => seen.get(socket)?.shown,
     /** Whether CAs or revocation lists have changed since its handshake. */
     isOutdated: (socket: Socket): boolean => (seen.get(socket)?.trust ?? trust) !== trust,
@@ -112,7 +112,7 @@ export function createClientCertificates() {
 export const verifiesAnew = (before: ServerTls | undefined, after: ServerTls): boolean =>
   before?.clients?.ca !== after.clients?.ca || before?.clients?.crl?.join() !== after.clients?.crl?.join();
 
-/** Logs why client certificates are refused, which clients are not told. */
+/** Logs why client certificates are refused, which clients do not learn. */
 export function logRefusals(server: Server, log: Logger): void {
   const refused = "client certificate refused";
   server.on("secureConnection", (socket: TLSSocket) => {

@@ -155,7 +155,7 @@ export function refuseFaults(parts: readonly unknown[]): void {
   throw new DomainError("VALIDATION_ERROR", `cannot accept ${field}: ${lowerFirst(issue)}${hint}`, details);
 }
 
-/** Names without meaning to this service: those that begin with it are for whoever sends or forwards the request. */
+/** Names without meaning to this service: those that begin with it are for anyone who sends or forwards the request. */
 const ignoredPrefix = "_";
 
 /** The parameters of a query that a schema knows, and faults for those that it does not. */

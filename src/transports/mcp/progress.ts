@@ -26,19 +26,20 @@ function notificationOf(
 }
 
 /**
- * The end of an operation that was begun, for a client that asked for progress; the operation itself for others, who ask for it with
+ * The end of an operation that was started, for a client that asked for progress; the operation itself for others, who ask for it with
  * getOperation. A client that no longer waits does not end it.
  */
 export async function followed(
-  begun: Answer,
+  started: Answer,
   read: (given: Arguments) => Promise<Answer>,
   { mcpReq }: ServerContext,
 ): Promise<Answer> {
   const token = mcpReq._meta?.progressToken;
-  const { id } = begun.body;
-  let last = begun;
+  const { id } = started.body;
+  let last = started;
   let sent: number | undefined;
-  if (token === undefined || begun.status !== acceptedStatus || !atWork.has(String(begun.body["status"]))) return begun;
+  if (token === undefined || started.status !== acceptedStatus || !atWork.has(String(started.body["status"])))
+    return started;
   while (atWork.has(String(last.body["status"])) && !mcpReq.signal.aborted) {
     const notification = notificationOf(token, last.body, sent);
     sent = notification.params.progress;

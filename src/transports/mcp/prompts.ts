@@ -38,7 +38,7 @@ const prompts: readonly Prompt[] = [
     description: "Reviews the pending updates: security, what is restarted, whether a reboot is due.",
     arguments: [],
     text: () =>
-      `Review the pending updates (checkUpdates): which are for security and what they mend, which services would be restarted and whether a reboot is due (the plan of applyUpdates with dry_run), whether a snapshot can be taken (listSnapshots), and what the checks say now. Recommend what to install now and what later. ${asPlans} ${asData}`,
+      `Review the pending updates (checkUpdates): which are for security and what they fix, which services would be restarted and whether a reboot is due (the plan of applyUpdates with dry_run), whether a snapshot can be taken (listSnapshots), and what the checks say now. Recommend what to install now and what later. ${asPlans} ${asData}`,
   },
 ];
 
@@ -87,7 +87,7 @@ export async function completionsOf(
   const entries: unknown = status < 400 ? body[source.list] : [];
   const all = (Array.isArray(entries) ? entries : []).flatMap((entry): string[] => {
     const found = isRecord(entry) ? entry[source.member] : undefined;
-    // What would have to be cleaned is no name that could be sent back.
+    // What would have to be cleaned is not a name that could be sent back.
     return typeof found === "string" && found.startsWith(value) && cleanText(found) === found ? [found] : [];
   });
   return { values: all.slice(0, most), total: all.length, hasMore: all.length > most };

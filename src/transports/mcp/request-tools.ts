@@ -14,7 +14,7 @@ import {
   toolRows,
 } from "./tools.ts";
 
-/** What asks a model is no tool of one. A mutation is one as far as it can be planned. */
+/** What asks a model is not a tool of one. A mutation is one as far as it can be planned. */
 const isForModels = ({ operation, places }: ToolRow): boolean =>
   operation.scope !== "connectors:chat" && (operation.effect === "read" || places.get("dry_run") === "query");
 

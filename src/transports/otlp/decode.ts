@@ -114,8 +114,8 @@ function boundedList<T>(
     items,
     dropped: () => dropped,
     read(reader: BinaryReader, end: number) {
-      const hasRoom = items.length < most && budget.left > 0;
-      const item = hasRoom ? readItem(reader, end, budget) : skipTo(reader, end);
+      const hasSpace = items.length < most && budget.left > 0;
+      const item = hasSpace ? readItem(reader, end, budget) : skipTo(reader, end);
       if (item === undefined) dropped += 1;
       else items.push(item);
     },

@@ -14,8 +14,8 @@ import {
   maxBodyBytes,
   maxReading,
   type RefusalKind,
-  type Room,
   type SocketServer,
+  type Space,
   type TakeTraces,
   TracesRefused,
   takenReply,
@@ -78,10 +78,10 @@ function limitReading(readingMs: number, connections: ReadonlyMap<string, Connec
 /** Serves OTLP over gRPC on given sockets. To be imported only when there is one. */
 export function createGrpcReceiver(ports: {
   readonly take: TakeTraces;
-  readonly room: Room;
+  readonly space: Space;
   readonly readingMs: number;
 }): SocketServer {
-  const { take, room, readingMs } = ports;
+  const { take, space, readingMs } = ports;
   const connections = new Map<string, Connection>();
   const server = new Server({
     interceptors: [limitReading(readingMs, connections)],
@@ -102,11 +102,11 @@ export function createGrpcReceiver(ports: {
     responseDeserialize: asIs,
   } as const;
   const answerCall = async (bytes: Buffer, peer: Peer): Promise<Buffer> => {
-    if (!room.take(peer, bytes.length)) throw new TracesRefused("overloaded", overloaded);
+    if (!space.take(peer, bytes.length)) throw new TracesRefused("overloaded", overloaded);
     try {
       return takenReply(await take({ bytes, format: "protobuf", isGzip: false, peer }));
     } finally {
-      room.give(peer, bytes.length);
+      space.give(peer, bytes.length);
     }
   };
   server.addService(

@@ -4,10 +4,10 @@ import { type Peer, unknownPeer } from "./gate.ts";
 import {
   maxBodyBytes,
   type RefusalKind,
-  type Room,
   refusalReply,
   refusalReplyJson,
   type SocketServer,
+  type Space,
   type TakeTraces,
   type TraceBody,
   TracesRefused,
@@ -69,12 +69,12 @@ interface Held {
   bytes: number;
 }
 
-async function readBody(request: IncomingMessage, room: Room, held: Held): Promise<Uint8Array | Refusal | undefined> {
+async function readBody(request: IncomingMessage, space: Space, held: Held): Promise<Uint8Array | Refusal | undefined> {
   const chunks: Buffer[] = [];
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       if (held.bytes + chunk.length > maxBodyBytes) return tooLarge;
-      if (!room.take(held.peer, chunk.length)) return overloaded;
+      if (!space.take(held.peer, chunk.length)) return overloaded;
       held.bytes += chunk.length;
       chunks.push(chunk);
     }
@@ -108,7 +108,7 @@ function sendRefusal(response: ServerResponse, format: TraceBody["format"], refu
 
 interface Ports {
   readonly take: TakeTraces;
-  readonly room: Room;
+  readonly space: Space;
 }
 
 async function respond(request: IncomingMessage, response: ServerResponse, ports: Ports, held: Held): Promise<void> {
@@ -116,7 +116,7 @@ async function respond(request: IncomingMessage, response: ServerResponse, ports
   const format = formats[mediaType(headers["content-type"])] ?? "json";
   const refusal = refusalOf(request);
   if (refusal !== undefined) return sendRefusal(response, format, refusal);
-  const body = await readBody(request, ports.room, held);
+  const body = await readBody(request, ports.space, held);
   if (body === undefined) return;
   if ("status" in body) return sendRefusal(response, format, body);
   try {
@@ -140,7 +140,7 @@ async function receive(request: IncomingMessage, response: ServerResponse, ports
   try {
     await respond(request, response, ports, held);
   } finally {
-    ports.room.give(peer, held.bytes);
+    ports.space.give(peer, held.bytes);
   }
 }
 

@@ -77,12 +77,12 @@ export async function openReceivers(options: {
   readonly connections?: GateOptions["limits"];
 }) {
   const { take, peerOf, onTrouble, ports = otlpPorts, readingMs: bodyMs = readingMs, connections: limits } = options;
-  const room = createRoom(maxWaitingBytes);
+  const space = createRoom(maxWaitingBytes);
   const grpc = onDemand(async () => {
     const { createGrpcReceiver } = await import("./grpc.ts");
-    return createGrpcReceiver({ take, room, readingMs: bodyMs });
+    return createGrpcReceiver({ take, space, readingMs: bodyMs });
   }, onTrouble);
-  const http = createHttpReceiver({ take, room });
+  const http = createHttpReceiver({ take, space });
   const gates: Gate[] = [];
   const servers: Server[] = [];
 

@@ -54,13 +54,13 @@ export class TracesRefused extends Error {
 export type TakeTraces = (body: ReceivedBody) => Promise<Taken>;
 
 /** A shared capacity of which one peer may have half. */
-export type Room = ReturnType<typeof createRoom>;
+export type Space = ReturnType<typeof createRoom>;
 
 export function createRoom(most: number) {
   let left = most;
   const taken = new Map<Peer, number>();
   return {
-    /** @returns false when there is no room. */
+    /** @returns false when there is no space. */
     take: (peer: Peer, count: number): boolean => {
       const own = (taken.get(peer) ?? 0) + count;
       if (count > left || own > most / 2) return false;

@@ -46,7 +46,7 @@ it("messages of one WebSocket client leave turns to others", async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-it("a WebSocket is refused when client certificates are verified anew meanwhile", async () => {
+it("a WebSocket is refused when client certificates are verified again meanwhile", async () => {
   let isAnew = false;
   const attached: string[] = [];
   const opener =

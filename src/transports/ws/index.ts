@@ -32,7 +32,7 @@ export interface StreamServerPorts {
     readonly onEnded: (listener: (id: string) => void) => Dispose;
     readonly hasEnded: (caller: Caller) => boolean;
   };
-  /** Whether the client certificate of a connection has to be verified again. */
+  /** Whether the client certificate of a connection must be verified again. */
   readonly isOutdated: (connection: Socket) => boolean;
 }
 

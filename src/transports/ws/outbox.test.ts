@@ -6,7 +6,7 @@ import { createJoiner, createOutbox } from "./outbox.ts";
 
 /** An outbox onto a sink that takes so many writes before it is full. Frames are texts, lost ones are counted in brackets. */
 function start(bounds: { frames: number; bytes: number }) {
-  let room = 0;
+  let space = 0;
   let written = "";
   let writes = 0;
   let dropped = 0;
@@ -15,9 +15,9 @@ function start(bounds: { frames: number; bytes: number }) {
       write(bytes) {
         written += Buffer.from(bytes).toString();
         writes += 1;
-        room -= 1;
+        space -= 1;
       },
-      isFull: () => room <= 0,
+      isFull: () => space <= 0,
     },
     join: createJoiner(),
     encodeDropped: (count) => Buffer.from(`[${count}] `),
@@ -29,8 +29,8 @@ function start(bounds: { frames: number; bytes: number }) {
   return {
     outbox,
     send: (...texts: string[]) => outbox.send(texts.map((text) => Buffer.from(`${text} `))),
-    room: (count: number): void => {
-      room = count;
+    space: (count: number): void => {
+      space = count;
       outbox.flush();
     },
     written: () => written,
@@ -40,52 +40,52 @@ function start(bounds: { frames: number; bytes: number }) {
 }
 
 describe("the outbox of a WebSocket", () => {
-  it("writes at once while there is room", () => {
-    const { send, room, written, writes, outbox } = start({ frames: 3, bytes: 100 });
-    room(2);
+  it("writes at once while there is space", () => {
+    const { send, space, written, writes, outbox } = start({ frames: 3, bytes: 100 });
+    space(2);
     send("a", "b", "c", "d", "e");
     send("f");
     expect([written(), writes(), outbox.isCongested()]).toEqual(["a b c d e f ", 2, true]);
   });
 
-  it("keeps frames without room, then drops the oldest and reports how many in their place", () => {
-    const { send, room, written, dropped, outbox } = start({ frames: 3, bytes: 100 });
-    room(1);
+  it("keeps frames without space, then drops the oldest and reports how many in their place", () => {
+    const { send, space, written, dropped, outbox } = start({ frames: 3, bytes: 100 });
+    space(1);
     send("a");
     send("b", "c");
     send("d", "e", "f");
     expect([written(), dropped()]).toEqual(["a ", 2]);
     send("g");
-    room(1);
+    space(1);
     expect([written(), dropped()]).toEqual(["a [3] e f g ", 3]);
     send("h");
-    room(5);
+    space(5);
     expect([written(), outbox.isCongested()]).toEqual(["a [3] e f g h ", false]);
   });
 
   it("is bounded in bytes too, and still lets one big frame through", () => {
-    const { send, room, written } = start({ frames: 100, bytes: 10 });
+    const { send, space, written } = start({ frames: 100, bytes: 10 });
     send("aaaa", "bbbb", "cccc");
     send("x".repeat(50));
-    room(1);
+    space(1);
     expect(written()).toBe(`[3] ${"x".repeat(50)} `);
   });
 
   it("keeps the order and accounts for every frame", () => {
     const step = fc.oneof(
       fc.nat({ max: 12 }).map((send) => ({ send })),
-      fc.nat({ max: 3 }).map((room) => ({ room })),
+      fc.nat({ max: 3 }).map((space) => ({ space })),
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 8 }), (steps, frames) => {
-        const { send, room, written, dropped } = start({ frames, bytes: 1_000 });
+        const { send, space, written, dropped } = start({ frames, bytes: 1_000 });
         let sent = 0;
         for (const each of steps) {
-          if ("room" in each) room(each.room);
+          if ("space" in each) space(each.space);
           else send(...Array.from({ length: each.send }, (_, at) => `${sent + at}`));
           if ("send" in each) sent += each.send;
         }
-        room(Number.MAX_SAFE_INTEGER);
+        space(Number.MAX_SAFE_INTEGER);
         let expected = 0;
         let lost = 0;
         for (const word of written()

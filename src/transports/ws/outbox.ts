@@ -121,7 +121,7 @@ export function createOutbox(ports: {
       }
       if (at < frames.length) keep(frames, at);
     },
-    /** Sends what waits; to be called when the sink has room again. */
+    /** Sends what waits; to be called when the sink has space again. */
     flush: (): void => {
       while (!sink.isFull()) {
         const batch: Uint8Array[] = [];

@@ -7,7 +7,7 @@ export interface Look {
   readonly theme: "light" | "dark" | "forced";
 }
 
-/** Every way in which a page has to be whole. */
+/** Every way in which a page must be whole. */
 export const looks: readonly Look[] = [1280, 320].flatMap((width) =>
   (["light", "dark", "forced"] as const).map((theme) => ({ width, theme })),
 );

@@ -68,7 +68,7 @@ const changed = signal(unitPath, "PropertiesChanged", propertiesInterface, "sa{s
 
 /**
  * Arrays of nothing, such as `ar` and `a()`, which the library reads without an end. The bus checks the signatures of what it
- * passes on, so that no peer can send them; whoever is the bus is root.
+ * passes on, so that no peer can send them; anyone who is the bus is root.
  */
 const refusedByBus = /a(?:[re*?@&^m]|\(\)|\{\})/;
 
@@ -185,7 +185,7 @@ const mostQuietTurns = 20;
 function play(socket: Socket, records: readonly Buffer[]): void {
   let received = Buffer.alloc(0);
   let isGreeted = false;
-  let begunAt = -1;
+  let startedAt = -1;
   let sent = 0;
   let quietTurns = 0;
   let isWatched = false;
@@ -197,9 +197,9 @@ function play(socket: Socket, records: readonly Buffer[]): void {
       socket.write(`OK ${"0".repeat(32)}\r\n`);
     }
     const begin = received.indexOf("BEGIN\r\n");
-    if (begunAt < 0 && begin >= 0) begunAt = begin + 7;
-    if (begunAt < 0) return;
-    const asked = countMessages(received.subarray(begunAt));
+    if (startedAt < 0 && begin >= 0) startedAt = begin + 7;
+    if (startedAt < 0) return;
+    const asked = countMessages(received.subarray(startedAt));
     for (; sent < Math.min(asked, records.length); sent += 1) socket.write(records[sent] ?? "");
     quietTurns = 0;
     if (!isWatched) watch();
@@ -228,7 +228,7 @@ function judge(name: string, value: unknown): void {
   for (const each of failed)
     expectThat(typeof each.name === "string" && typeof each.result === "string", "a failed unit of other types");
   if (name === "restart")
-    expectThat(typeof value === "string", `the result of a restart is no string: ${typeof value}`);
+    expectThat(typeof value === "string", `the result of a restart is not a string: ${typeof value}`);
 }
 
 export const target: FuzzTarget = {
@@ -241,8 +241,8 @@ export const target: FuzzTarget = {
   seeds: () => seeds.map(script),
   mutate,
   async open() {
-    const folder = mkdtempSync(join(tmpdir(), "bus-"));
-    const path = join(folder, "bus");
+    const directory = mkdtempSync(join(tmpdir(), "bus-"));
+    const path = join(directory, "bus");
     let records: readonly Buffer[] = [];
     const sockets = new Set<Socket>();
     const server = createServer({ allowHalfOpen: false }, (socket) => {
@@ -300,7 +300,7 @@ export const target: FuzzTarget = {
       close() {
         server.close();
         for (const socket of sockets) socket.destroy();
-        rmSync(folder, { recursive: true, force: true });
+        rmSync(directory, { recursive: true, force: true });
       },
     };
   },

@@ -18,8 +18,8 @@ import {
 } from "../../process/support/openapi.ts";
 import { decoded } from "../../support/decoded.ts";
 import type { Random } from "../../support/random.ts";
+import { wordsOfSchema } from "../schema-words.ts";
 import { createValidator, expectThat, type FuzzTarget } from "../target.ts";
-import { wordsOfSchema } from "../words.ts";
 
 /*
  * An input is up to four requests, one after the other, as text: a request line, headers, an empty line, a body; `%%` on a line of
@@ -135,7 +135,7 @@ const dictionary = (): readonly string[] => {
   words ??= [
     ...new Set(rows.flatMap(([, { params, query, body }]) => [params, query, body].flatMap(wordsOfSchema))),
     ...rows.map(([, operation]) => pathOf(operation)),
-    ..."cron.service broken.service some-id plain vital mend editor @admin @read @last viewer admin".split(" "),
+    ..."cron.service broken.service some-id plain vital repair editor @admin @read @last viewer admin".split(" "),
     ...[
       "\nX-API-Key: ",
       "\nAuthorization: Bearer ",
@@ -282,7 +282,7 @@ export const target: FuzzTarget = {
       if (operation.name === "createKey") session.last = String((JSON.parse(text) as { id?: unknown }).id);
     };
 
-    /** What was done has to be what the key may do. */
+    /** What was done must be what the key may do. */
     const judgeAccess = (
       { name, isOpen }: Documented,
       headers: Readonly<Record<string, string>>,

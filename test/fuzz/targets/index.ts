@@ -12,7 +12,7 @@ export const targets: readonly TargetEntry[] = [
   { name: "otlp", instrumented: ["src/transports/otlp/", "src/domain/traces/"] },
   { name: "dbus-reply", instrumented: ["src/adapters/systemd/", "node_modules/dbus-native/"] },
   { name: "http-request", instrumented: ["src/transports/http/", "src/contract/", "src/domain/", "src/app/parts/"] },
-  { name: "plugin-folder", instrumented: ["src/adapters/plugins/"] },
+  { name: "plugin-directory", instrumented: ["src/adapters/plugins/"] },
   { name: "plugin-manifest", instrumented: ["src/adapters/plugins/", "node_modules/yaml/"] },
   { name: "settings", instrumented: ["src/config/", "node_modules/yaml/"] },
 ];

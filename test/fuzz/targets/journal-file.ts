@@ -73,7 +73,7 @@ const seedsOf = (kind: FileKind): readonly Buffer[] => [
   ),
 ];
 
-/** Journals in which payloads are packed as only older hosts, or those that are told to, pack them. */
+/** Journals in which payloads are packed as only older hosts, or those that are asked to, pack them. */
 const packedSeeds = (kind: FileKind): readonly Buffer[] =>
   (["LZ4", "XZ"] as const).map((compression) => {
     const { messages, ...packing } = packedMessages(compression);
@@ -96,7 +96,7 @@ function mutate(input: Buffer, random: Random): Buffer | undefined {
     for (const { offset, bytes } of patches) if (offset < copy.length) bytes.copy(copy, offset);
     return copy.subarray(0, truncateTo);
   } catch (error) {
-    // Its objects cannot be told apart any more: there is no form to leave intact.
+    // Its objects can no longer be distinguished: there is no form to leave intact.
     if (error instanceof RangeError) return undefined;
     throw error;
   }
@@ -116,7 +116,7 @@ export const target: FuzzTarget = {
     const root = mkdtempSync(join(tmpdir(), "journal-"));
     const victim = join(root, "victim");
     const both = join(root, "both");
-    for (const folder of [victim, both]) mkdirSync(folder);
+    for (const directory of [victim, both]) mkdirSync(directory);
     const sound = everyday(createRandom(7), { bootId: boots[2] ?? "", realtime: start - hour, monotonic: 1 }, 3);
     const options = { buckets: 3, fileId: Buffer.alloc(16, 0xb0) };
     writeFileSync(
@@ -133,7 +133,7 @@ export const target: FuzzTarget = {
     };
     return Promise.resolve({
       run(input) {
-        for (const folder of [victim, both]) writeFileSync(join(folder, "victim.journal"), input);
+        for (const directory of [victim, both]) writeFileSync(join(directory, "victim.journal"), input);
         withEngine(victim, (engine) => {
           for (const [at, query] of queries.entries()) {
             const answer = ask(engine, query);

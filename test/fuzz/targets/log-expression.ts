@@ -6,7 +6,7 @@ import { expectThat, type FuzzTarget } from "../target.ts";
 
 /*
  * An input is an expression and texts, each on a line of its own, as UTF-8. What the engine of the language says of the texts is what
- * has to be said; where it takes too long it says nothing.
+ * must be stated; where it takes too long it says nothing.
  */
 
 const mostTexts = 4;

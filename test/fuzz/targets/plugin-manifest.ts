@@ -3,12 +3,12 @@ import { join, normalize } from "node:path";
 import { faultText, readManifest } from "#adapters/plugins/manifest.ts";
 import { ManifestFile } from "#adapters/plugins/schema.ts";
 import { isPlain } from "#adapters/plugins/trust.ts";
+import { wordsOfSchema, yamlWords } from "../schema-words.ts";
 import { expectThat, type FuzzTarget } from "../target.ts";
-import { wordsOfSchema, yamlWords } from "../words.ts";
 
 const project = join(import.meta.dirname, "../../..");
-const folder = "/etc/steward/plugins/one";
-/** What a terminal, or whoever reads a line of it, would take for more than text. */
+const directory = "/etc/steward/plugins/one";
+/** What a terminal, or anyone who reads a line of it, would take for more than text. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/u;
 const closed = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/var/tmp"];
 
@@ -27,7 +27,7 @@ export const target: FuzzTarget = {
   open: () =>
     Promise.resolve({
       run(input) {
-        const reading = readManifest(input.toString("utf8"), folder);
+        const reading = readManifest(input.toString("utf8"), directory);
         if ("faults" in reading) {
           expectThat(reading.faults.length > 0, "it refuses the manifest and names no fault");
           for (const fault of reading.faults)
@@ -39,7 +39,7 @@ export const target: FuzzTarget = {
         const { memoryBytes, tasks, read, write, user } = permissions;
         const [program] = command;
         expectThat(
-          program.startsWith(`${folder}/`) && normalize(program) === program && isPlain(program),
+          program.startsWith(`${directory}/`) && normalize(program) === program && isPlain(program),
           `it runs ${program}`,
         );
         expectThat(

@@ -7,8 +7,8 @@ import { SettingsFaulty } from "#config/faults.ts";
 import { type Config, loadConfig } from "#config/load.ts";
 import { Settings } from "#config/settings.ts";
 import { reservedCheckIds } from "#domain/health/registry.ts";
+import { wordsOfSchema, yamlWords } from "../schema-words.ts";
 import { expectThat, type FuzzTarget } from "../target.ts";
-import { wordsOfSchema, yamlWords } from "../words.ts";
 
 const project = join(import.meta.dirname, "../../..");
 /** The example of the documentation, which shows every part of the file. */
@@ -28,8 +28,8 @@ export const target: FuzzTarget = {
       Buffer.from(text),
     ),
   open() {
-    const folder = mkdtempSync(join(tmpdir(), "settings-"));
-    const file = join(folder, "config.yaml");
+    const directory = mkdtempSync(join(tmpdir(), "settings-"));
+    const file = join(directory, "config.yaml");
     const load = (content: Buffer | string): Config | SettingsFaulty => {
       writeFileSync(file, content);
       try {
@@ -64,7 +64,7 @@ export const target: FuzzTarget = {
           "what was accepted is something else when it is written out",
         );
       },
-      close: () => rmSync(folder, { recursive: true, force: true }),
+      close: () => rmSync(directory, { recursive: true, force: true }),
     });
   },
 };

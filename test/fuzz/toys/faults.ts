@@ -12,13 +12,13 @@ export const target: FuzzTarget = {
     Promise.resolve({
       run(input) {
         const word = input.toString("latin1");
-        if (word === "throws") throw new Error("as it was told");
+        if (word === "throws") throw new Error("as requested");
         if (word === "exits") process.exit(0);
         if (word === "rejects") void Promise.reject(new Error("nobody waits for it"));
         if (word === "works") for (let step = 0; step < 2_000; step += 1) held.length = 0;
         if (word === "swells") held.push(Buffer.alloc(400 * 1024 * 1024, 1));
         if (word === "loops") for (;;) held.length = 0;
-        // An unhandled rejection is told at the end of a turn of the event loop.
+        // An unhandled rejection is reported at the end of a turn of the event loop.
         return new Promise((resolve) => setImmediate(resolve));
       },
     }),

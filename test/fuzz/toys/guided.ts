@@ -1,6 +1,6 @@
 import type { FuzzTarget } from "../target.ts";
 
-/** Fails on one word of three bytes, each of which is looked at only after those before it: chance alone takes millions of runs. */
+/** Fails on one word of three bytes, each of which is inspected only after those before it: chance alone takes millions of runs. */
 export const target: FuzzTarget = {
   maxBytes: 64,
   maxSteps: 1_000,

@@ -9,7 +9,7 @@ import type { Session } from "./session.ts";
 
 const old = ["editor", "library", "server"].map((name) => at(name, "1.0"));
 const newer = [at("editor", "1.1"), at("library", "1.1", { place: "security" }), at("server", "1.1")];
-/** Each takes its time, so that there is a moment to come between. */
+/** Each takes its time, so that there is a time to come between. */
 export const slowNames = ["slow-a", "slow-b", "slow-c"];
 const slow = slowNames.flatMap((name) => [
   at(name, "1.0"),

@@ -26,7 +26,7 @@ export function catalogOf(
 export const sortedNames = (found: readonly { readonly name: string }[]) => found.map(({ name }) => name).sort();
 
 /** What each transaction did: `upgrade app 1.0-1 2.0-1`, with `too` for what came along. */
-export const toldOf = (logged: readonly LoggedTransaction[]): readonly (readonly string[])[] =>
+export const reportedOf = (logged: readonly LoggedTransaction[]): readonly (readonly string[])[] =>
   logged.map(({ packages }) =>
     packages
       .map(({ name, action, from, to, isAutomatic }) => `${action} ${name} ${from} ${to}${isAutomatic ? " too" : ""}`)

@@ -11,7 +11,7 @@ import { property } from "./systemctl.ts";
 const unit = "steward.service";
 const writer = "steady.service";
 
-/** A load of reads, changes and streams on the service in a host, and a reader of the journal that goes on where it was. */
+/** A load of reads, changes and streams on the service in a host, and a reader of the journal that continues where it was. */
 export interface Chaos {
   readonly load: Load;
   /** What was acknowledged and is not so, in words. */
@@ -32,9 +32,9 @@ export interface Happening {
   readonly isReplaced?: boolean;
 }
 
-/** The components that are not well; what checks find depends on what else the machine does, and on which of them have run. */
+/** The components that are unhealthy; what checks find depends on what else the machine does, and on which of them have run. */
 const unwell = async ({ api }: Session): Promise<readonly string[]> =>
-  Object.entries((await api.getHealth()).components).flatMap(([name, isWell]) => (isWell ? [] : [name]));
+  Object.entries((await api.getHealth()).components).flatMap(([name, isHealthy]) => (isHealthy ? [] : [name]));
 
 /** Keeps the address over starts, and lets systemd bring the service back as the package does, but sooner. */
 export async function keepAddress(session: Session, lines: readonly string[] = []): Promise<void> {
@@ -45,7 +45,7 @@ export async function keepAddress(session: Session, lines: readonly string[] = [
   await session.host.exec(["systemctl", "restart", unit]);
 }
 
-/** Begins it. The address of the service has to be kept over starts, see `keepAddress`. */
+/** Begins it. The address of the service must be kept over starts, see `keepAddress`. */
 export async function startChaos(session: Session): Promise<Chaos> {
   const { url, adminKey: key } = session.service;
   await writePlugin(session, "soak", "#!/bin/sh\necho OK\n", ["description: is there"]);

@@ -19,7 +19,7 @@ interface Setting {
   readonly piped?: string;
 }
 
-/** The command line on a host, with the admin key unless told otherwise. */
+/** The command line on a host, with the admin key unless set otherwise. */
 export function commandLineOn(session: Session) {
   const keyed = (): Readonly<Record<string, string>> => ({
     STEWARD_URL: session.service.url,

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, s
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { noLog, plainEnvironment, runCommand } from "../commands.ts";
-import { cacheFolder } from "../image.ts";
+import { cacheDirectory } from "../image.ts";
 import { withLock } from "../lock.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
@@ -20,7 +20,7 @@ const ingredients = [
 ];
 const files = ["package-lock.json", "package.json", "CHANGELOG.md", "docs/reference/config.schema.json"];
 
-/** The moment that packages of tests are from. */
+/** The time that packages of tests are from. */
 const epochSeconds = 1_700_000_000;
 const buildTimeoutMs = 300_000;
 /** Kept of earlier sources. */
@@ -42,8 +42,10 @@ function digestOf(version: string): string {
 /** What building a package takes and is not here; in CI that is a failure. */
 export function missingForPackages(): string | undefined {
   const tools = { "dpkg-deb": "dpkg", strip: "binutils" };
-  const folders = (plainEnvironment["PATH"] ?? "").split(":");
-  const missing = Object.entries(tools).filter(([tool]) => !folders.some((folder) => existsSync(join(folder, tool))));
+  const directories = (plainEnvironment["PATH"] ?? "").split(":");
+  const missing = Object.entries(tools).filter(
+    ([tool]) => !directories.some((directory) => existsSync(join(directory, tool))),
+  );
   if (missing.length === 0) return undefined;
   const reason = `missing: ${missing.map(([tool, name]) => `${tool} (apt-get install ${name})`).join(", ")}`;
   if (process.env["CI"] === "true") throw new Error(`cannot build packages: ${reason}`);
@@ -63,26 +65,26 @@ async function build(outdir: string, args: readonly string[]): Promise<readonly 
   return readdirSync(outdir).map((name) => join(outdir, name));
 }
 
-/** Builds the package, hardly compressed, into an empty folder. @returns its path. */
+/** Builds the package, hardly compressed, into an empty directory. @returns its path. */
 export async function buildDeb(version: string, outdir: string, options: readonly string[] = []): Promise<string> {
   const [path] = await build(outdir, ["--version", version, "--level", "0", ...options]);
   if (path === undefined) throw new Error(`cannot build steward ${version}: there is no package in ${outdir}`);
   return path;
 }
 
-/** The package of this version from the sources as they are, built once for all test files. @returns the folder it is in. */
+/** The package of this version from the sources as they are, built once for all test files. @returns the directory it is in. */
 export async function ensureDeb(version: string): Promise<string> {
-  const all = join(cacheFolder(), "debs");
+  const all = join(cacheDirectory(), "debs");
   mkdirSync(all, { recursive: true });
   return withLock(join(all, ".lock"), noLog, async () => {
-    const folder = join(all, `${version}-${digestOf(version)}`);
-    if (existsSync(folder)) return folder;
+    const directory = join(all, `${version}-${digestOf(version)}`);
+    if (existsSync(directory)) return directory;
     const earlier = readdirSync(all).filter((name) => !name.startsWith("."));
     const byAge = earlier.map((name) => ({ name, at: statSync(join(all, name)).mtimeMs })).sort((a, b) => b.at - a.at);
     for (const { name } of byAge.slice(mostKept)) rmSync(join(all, name), { recursive: true, force: true });
-    const partial = `${folder}.${process.pid}`;
+    const partial = `${directory}.${process.pid}`;
     await buildDeb(version, partial);
-    renameSync(partial, folder);
-    return folder;
+    renameSync(partial, directory);
+    return directory;
   });
 }

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { missingForDemo } from "../../../demo/requirements.ts";
 import { cgroupProcesses } from "../cgroups.ts";
 import { runCommand } from "../commands.ts";
-import { cacheFolder } from "../image.ts";
+import { cacheDirectory } from "../image.ts";
 import { requireHost } from "../requirements.ts";
 import { eventually } from "./eventually.ts";
 
@@ -54,8 +54,8 @@ function run(file: string, args: readonly string[]): RunningDemo {
   };
 }
 
-/** The folders of the demos of a process. */
-const foldersOf = (pid: number): readonly string[] =>
+/** The directories of the demos of a process. */
+const directoriesOf = (pid: number): readonly string[] =>
   readdirSync("/run").filter((name) => {
     const owner = join("/run", name, "owner.json");
     return (
@@ -65,12 +65,12 @@ const foldersOf = (pid: number): readonly string[] =>
 
 /** Everything on this machine that belongs to the demos of a process. */
 export async function traces(pid: number): Promise<readonly string[]> {
-  const runs = join(cacheFolder(), "runs");
+  const runs = join(cacheDirectory(), "runs");
   const mine = new RegExp(`steward-${pid}-\\d+-[0-9a-f]+`);
   const loops = (await runCommand(["losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"])).stdout;
   const names = existsSync(runs) ? readdirSync(runs).filter((name) => mine.test(name)) : [];
   return [
-    ...foldersOf(pid),
+    ...directoriesOf(pid),
     ...names,
     ...names.flatMap((name) => cgroupProcesses(name).map((each) => `process ${each}`)),
     ...loops.split("\n").filter((line) => mine.test(line)),
@@ -80,9 +80,9 @@ export async function traces(pid: number): Promise<readonly string[]> {
   ];
 }
 
-/** Number of the demo of a process: its folder and its link are called by it. */
+/** Number of the demo of a process: its directory and its link are called by it. */
 export function numberOf(pid: number): number {
-  const [name = ""] = foldersOf(pid);
+  const [name = ""] = directoriesOf(pid);
   if (!/^steward-demo\d*$/.test(name)) throw new Error(`process ${pid} has no demo`);
   return Number(name.replace("steward-demo", ""));
 }

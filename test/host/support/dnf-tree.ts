@@ -58,7 +58,7 @@ export function dnfTree(session: Session): RpmTree {
     pidOf: async () => Number((await shell(`cat ${rpmRoot}/var/lib/dnf/rpmdb_lock.pid`)).trim()),
     books: books4,
     booksOfChanges: books4,
-    steps: { moments: [1, 2, 4, 6, 7, 9, 11, 13], of: 13, line: (step) => ` ${step}/13 ` },
+    steps: { timestamps: [1, 2, 4, 6, 7, 9, 11, 13], of: 13, line: (step) => ` ${step}/13 ` },
     says: {
       repositoryGone: /Failed to download metadata for repo 'base'/,
       installing: /Upgrading +: hole-1.1-1.noarch/,
@@ -106,7 +106,7 @@ export function dnf5Tree(session: Session): RpmTree {
       /^\/srv\/rpmhost\/(?:usr\/lib\/sysimage|var\/log|var\/cache\/libdnf5|var\/lib\/dnf)(?:\/|$)/,
     ],
     steps: {
-      moments: [1, 2, 3, 4, 6, 8, 10, 12, 15],
+      timestamps: [1, 2, 3, 4, 6, 8, 10, 12, 15],
       of: 15,
       line: (step) => `^\\[ *${step}/15\\]`,
     },

@@ -49,14 +49,14 @@ export async function fileTree({ host }: Pick<Session, "host">): Promise<FileTre
   );
 }
 
-/** What differs between two looks, sorted; folders whose entries changed are not told, since their entries are. */
+/** What differs between two looks, sorted; directories whose entries changed are not reported, since their entries are. */
 export function changesSince(
   before: FileTree,
   after: FileTree,
   { ignore = [] }: { readonly ignore?: readonly RegExp[] } = {},
 ): { readonly added: readonly string[]; readonly removed: readonly string[]; readonly changed: readonly string[] } {
   const isLooked = (path: string): boolean => !ignore.some((pattern) => pattern.test(path));
-  const isFolder = (state: string): boolean => state.startsWith("d ");
+  const isDirectory = (state: string): boolean => state.startsWith("d ");
   const paths = (tree: FileTree): string[] => [...tree.keys()].filter(isLooked).sort();
   return {
     added: paths(after).filter((path) => !before.has(path)),
@@ -65,9 +65,9 @@ export function changesSince(
       const was = before.get(path);
       const is = after.get(path) ?? "";
       if (was === undefined || was === is) return false;
-      // Of a folder, size and times change with its entries; kind, mode and owner are its own.
+      // Of a directory, size and times change with its entries; kind, mode and owner are its own.
       const own = (state: string): string => state.split(" ").slice(0, 3).join(" ");
-      return !(isFolder(was) && isFolder(is)) || own(was) !== own(is);
+      return !(isDirectory(was) && isDirectory(is)) || own(was) !== own(is);
     }),
   };
 }

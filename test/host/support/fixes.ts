@@ -20,7 +20,7 @@ export const fixesOf = (session: Session) => ({
     if (!isPlan(answer)) throw new Error("a result was given where a plan was asked for");
     return answer;
   },
-  /** Starts the service anew with these settings. */
+  /** restarts the service with these settings. */
   configure: async (lines: readonly string[]): Promise<void> => {
     await session.host.writeFile("/etc/steward/config.yaml", `${lines.join("\n")}\n`);
     await session.host.exec(["systemctl", "reset-failed", "steward.service"]);

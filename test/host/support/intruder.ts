@@ -14,7 +14,7 @@ socket.on("close", () => process.stdin.destroy());
 socket.pipe(process.stdout);
 `;
 
-/** Whoever has taken over the service: writes and starts what its user may, and looks at what root has made of it. */
+/** Anyone who has taken over the service: writes and starts what its user may, and looks at what root has made of it. */
 export function createIntruder(session: Pick<Session, "host">) {
   let made = 0;
   const newOperation = (): string => {

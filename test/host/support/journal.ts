@@ -39,7 +39,7 @@ export async function sendNative(
 }
 
 /** Where the journal of the host lies, seen from outside: what the guest has on its disk. */
-export const journalFolder = ({ host }: Pick<Session, "host">): string => join(host.root, "var/log/journal");
+export const journalDirectory = ({ host }: Pick<Session, "host">): string => join(host.root, "var/log/journal");
 
 /** Waits until journald has taken and written all that was sent to it. */
 export async function synced({ host }: Pick<Session, "host">): Promise<void> {
@@ -53,7 +53,7 @@ export async function recordKernelLines(
   lines: readonly string[],
 ): Promise<void> {
   const machineId = (await session.host.readFile("/etc/machine-id")).trim();
-  const file = join(journalFolder(session), machineId, `system@${name}.journal`);
+  const file = join(journalDirectory(session), machineId, `system@${name}.journal`);
   const now = Date.now() * 1000;
   const entries = lines.map((line, at) =>
     encodeEntry({

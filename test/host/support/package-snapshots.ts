@@ -13,10 +13,10 @@ export interface Package {
   readonly scripts?: Readonly<Record<string, string>>;
 }
 
-/** Builds packages inside the host into a folder. */
+/** Builds packages inside the host into a directory. */
 export async function buildPackages(
   { host, shell }: Pick<Session, "host" | "shell">,
-  folder: string,
+  directory: string,
   packages: readonly Package[],
 ): Promise<void> {
   for (const {
@@ -47,16 +47,16 @@ export async function buildPackages(
     const listed = Object.keys(conffiles);
     if (listed.length > 0) await host.writeFile(`${tree}/DEBIAN/conffiles`, `${listed.join("\n")}\n`);
     await shell(
-      `mkdir -p ${folder} && dpkg-deb -Zgzip --root-owner-group --build ${tree} ${folder} && rm -r /root/build`,
+      `mkdir -p ${directory} && dpkg-deb -Zgzip --root-owner-group --build ${tree} ${directory} && rm -r /root/build`,
     );
   }
 }
 
-/** Makes a folder of packages a repository, the only one that the host knows. */
-export async function useRepository({ shell }: Pick<Session, "shell">, folder: string): Promise<void> {
+/** Makes a directory of packages a repository, the only one that the host knows. */
+export async function useRepository({ shell }: Pick<Session, "shell">, directory: string): Promise<void> {
   await shell(
-    `cd ${folder} && apt-ftparchive packages . > Packages && rm -f /etc/apt/sources.list.d/* && ` +
-      `echo 'deb [trusted=yes] file:${folder} ./' > /etc/apt/sources.list && apt-get -q update`,
+    `cd ${directory} && apt-ftparchive packages . > Packages && rm -f /etc/apt/sources.list.d/* && ` +
+      `echo 'deb [trusted=yes] file:${directory} ./' > /etc/apt/sources.list && apt-get -q update`,
   );
 }
 
@@ -70,22 +70,22 @@ export interface Answer<T> {
 export async function snapshots<T = unknown>(
   { host }: Pick<Session, "host">,
   given: {
-    readonly folder: string;
+    readonly directory: string;
     readonly verb: string;
     readonly id?: string;
     readonly changes?: readonly PackageChange[];
   },
 ): Promise<Answer<T>> {
-  const { folder, verb, id = "", changes = [] } = given;
-  const argv = [...driver("run-snapshots"), folder, verb, id, JSON.stringify({ changes })];
+  const { directory, verb, id = "", changes = [] } = given;
+  const argv = [...driver("run-snapshots"), directory, verb, id, JSON.stringify({ changes })];
   return JSON.parse((await host.exec(argv, { timeoutMs: 120_000 })).stdout) as Answer<T>;
 }
 
 /** Begins a rollback and kills the process that does it, and no other, after so many milliseconds. */
 export async function killedRollback(
   { host }: Pick<Session, "host">,
-  given: { readonly folder: string; readonly id: string; readonly afterMs: number },
+  given: { readonly directory: string; readonly id: string; readonly afterMs: number },
 ): Promise<void> {
   const argv = ["timeout", "--foreground", "--signal=KILL", String(given.afterMs / 1000), ...driver("run-snapshots")];
-  await host.exec([...argv, given.folder, "rollback", given.id], { allowFailure: true });
+  await host.exec([...argv, given.directory, "rollback", given.id], { allowFailure: true });
 }

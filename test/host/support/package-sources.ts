@@ -10,7 +10,7 @@ interface Builder {
 export interface PackageRecipe {
   readonly name: string;
   readonly version: string;
-  /** `main` and `security` are sources of the host; `loose` is a folder that no source names. */
+  /** `main` and `security` are sources of the host; `loose` is a directory that no source names. */
   readonly place: "main" | "security" | "loose";
   /** Further lines of its control file. */
   readonly control?: readonly string[];
@@ -35,15 +35,15 @@ export const at = (name: string, version: string, rest: Partial<PackageRecipe> =
   ...rest,
 });
 
-const sourcesFolder = "/srv/packages";
+const sourcesDirectory = "/srv/packages";
 
 export const packageFile = ({ name, version, place }: PackageRecipe): string =>
-  `${sourcesFolder}/${place}/${name}_${version}_all.deb`;
+  `${sourcesDirectory}/${place}/${name}_${version}_all.deb`;
 
-/** Builds a package into the folder of its source. */
+/** Builds a package into the directory of its source. */
 export async function buildPackage({ host }: Pick<Builder, "host">, recipe: PackageRecipe): Promise<void> {
   const { name, version, control = [] } = recipe;
-  const folder = `/tmp/build/${name}-${version}`;
+  const directory = `/tmp/build/${name}-${version}`;
   const fields = [
     `Package: ${name}`,
     `Version: ${version}`,
@@ -52,24 +52,24 @@ export async function buildPackage({ host }: Pick<Builder, "host">, recipe: Pack
     ...control,
     "Description: made for a test",
   ];
-  await host.writeFile(`${folder}/DEBIAN/control`, `${fields.join("\n")}\n`);
-  await host.writeFile(`${folder}/usr/share/${name}/version`, `${version}\n`);
+  await host.writeFile(`${directory}/DEBIAN/control`, `${fields.join("\n")}\n`);
+  await host.writeFile(`${directory}/usr/share/${name}/version`, `${version}\n`);
   const { payloadBytes, config } = recipe;
   if (config !== undefined) {
-    await host.writeFile(`${folder}/etc/${name}.conf`, config, 0o644);
-    await host.writeFile(`${folder}/DEBIAN/conffiles`, `/etc/${name}.conf\n`);
+    await host.writeFile(`${directory}/etc/${name}.conf`, config, 0o644);
+    await host.writeFile(`${directory}/DEBIAN/conffiles`, `/etc/${name}.conf\n`);
   }
   if (payloadBytes !== undefined)
-    await host.exec(["sh", "-c", `head -c ${payloadBytes} /dev/urandom > ${folder}/usr/share/${name}/payload`]);
+    await host.exec(["sh", "-c", `head -c ${payloadBytes} /dev/urandom > ${directory}/usr/share/${name}/payload`]);
   for (const [unit, lines] of Object.entries(recipe.units ?? {}))
-    await host.writeFile(`${folder}/usr/lib/systemd/system/${unit}`, `${lines.join("\n")}\n`, 0o644);
+    await host.writeFile(`${directory}/usr/lib/systemd/system/${unit}`, `${lines.join("\n")}\n`, 0o644);
   for (const script of ["preinst", "postinst", "prerm", "postrm"] as const) {
     const lines = recipe[script];
     if (lines === undefined) continue;
-    await host.writeFile(`${folder}/DEBIAN/${script}`, `#!/bin/sh\nset -e\n${lines.join("\n")}\n`, 0o755);
+    await host.writeFile(`${directory}/DEBIAN/${script}`, `#!/bin/sh\nset -e\n${lines.join("\n")}\n`, 0o755);
   }
-  await host.exec(["mkdir", "-p", `${sourcesFolder}/${recipe.place}`]);
-  await host.exec(["dpkg-deb", "--root-owner-group", "--build", folder, packageFile(recipe)]);
+  await host.exec(["mkdir", "-p", `${sourcesDirectory}/${recipe.place}`]);
+  await host.exec(["dpkg-deb", "--root-owner-group", "--build", directory, packageFile(recipe)]);
 }
 
 const suites = {
@@ -81,7 +81,7 @@ const suites = {
 export async function makePackageSources(session: Builder, recipes: readonly PackageRecipe[]): Promise<void> {
   for (const recipe of recipes) await buildPackage(session, recipe);
   for (const [place, { suite, label }] of Object.entries(suites)) {
-    const folder = `${sourcesFolder}/${place}`;
+    const directory = `${sourcesDirectory}/${place}`;
     const option = (name: string, value: string): string => `-o APT::FTPArchive::Release::${name}=${value}`;
     const options = [
       option("Origin", "Debian"),
@@ -89,13 +89,13 @@ export async function makePackageSources(session: Builder, recipes: readonly Pac
       option("Suite", suite),
       option("Codename", suite),
     ];
-    await session.shell(`mkdir -p ${folder} && cd ${folder} && apt-ftparchive packages . > Packages`);
+    await session.shell(`mkdir -p ${directory} && cd ${directory} && apt-ftparchive packages . > Packages`);
     await session.shell(
-      `cd ${folder} && apt-ftparchive ${options.join(" ")} release . > /tmp/Release && mv /tmp/Release .`,
+      `cd ${directory} && apt-ftparchive ${options.join(" ")} release . > /tmp/Release && mv /tmp/Release .`,
     );
   }
   await session.shell("rm -rf /etc/apt/sources.list.d/*");
-  const lines = Object.keys(suites).map((place) => `deb [trusted=yes] file:${sourcesFolder}/${place} ./\n`);
+  const lines = Object.keys(suites).map((place) => `deb [trusted=yes] file:${sourcesDirectory}/${place} ./\n`);
   await session.host.writeFile("/etc/apt/sources.list", lines.join(""));
   // Apt would try what is gone again after 1, 2 and 4 seconds.
   await session.host.writeFile("/etc/apt/apt.conf.d/99-no-retries", 'Acquire::Retries "0";\n');
@@ -103,13 +103,13 @@ export async function makePackageSources(session: Builder, recipes: readonly Pac
 }
 
 /**
- * Builds many packages at once, `many-0` and on, each as versions 1:1.0 and 1:1.1, into the folder of the main source: by one program,
+ * Builds many packages at once, `many-0` and on, each as versions 1:1.0 and 1:1.1, into the directory of the main source: by one program,
  * since each call into the guest takes longer than a package does.
  * @param payloadBytes of a file that is another one in each.
  */
 export async function buildMany({ host, shell }: Builder, count: number, payloadBytes = 0): Promise<void> {
   const build = `import os, subprocess
-os.makedirs("${sourcesFolder}/main", exist_ok=True)
+os.makedirs("${sourcesDirectory}/main", exist_ok=True)
 for name in ["many-%d" % at for at in range(${count})]:
     for version in ["1:1.0", "1:1.1"]:
         top = "/tmp/many/" + name
@@ -120,7 +120,7 @@ for name in ["many-%d" % at for at in range(${count})]:
             os.makedirs(top + "/usr/share/" + name, exist_ok=True)
             with open(top + "/usr/share/" + name + "/payload", "wb") as payload:
                 payload.write(os.urandom(${payloadBytes}))
-        file = "${sourcesFolder}/main/%s_%s_all.deb" % (name, version.replace("1:", ""))
+        file = "${sourcesDirectory}/main/%s_%s_all.deb" % (name, version.replace("1:", ""))
         subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", top, file], check=True, stdout=subprocess.DEVNULL)
 `;
   await host.writeFile("/opt/build.py", build);
@@ -129,6 +129,6 @@ for name in ["many-%d" % at for at in range(${count})]:
 
 /** Of the kept package files of a host how many came from where, as `uniq -c` counts them. */
 export async function keptOrigins({ shell }: Pick<Builder, "shell">): Promise<readonly string[]> {
-  const folder = "/var/lib/steward-tasks/snapshots/packages";
-  return (await shell(`grep -ho '"origin":"[a-z]*"' ${folder}/many-* | sort | uniq -c`)).trim().split(/\s*\n\s*/);
+  const directory = "/var/lib/steward-tasks/snapshots/packages";
+  return (await shell(`grep -ho '"origin":"[a-z]*"' ${directory}/many-* | sort | uniq -c`)).trim().split(/\s*\n\s*/);
 }

@@ -10,7 +10,7 @@ import type {
 import { driver } from "../program.ts";
 import type { Session } from "./session.ts";
 
-/** What an adapter of a package manager is told to do in the guest. */
+/** What an adapter of a package manager is asked to do in the guest. */
 export type PackageWork =
   | { readonly verb: "check"; readonly id: `${string}_status` | "security_updates" }
   | {
@@ -32,7 +32,7 @@ export type PackageWork =
   | { readonly verb: "change"; readonly id: string; readonly request: ChangeRequest }
   | { readonly verb: "commit" | "goOn"; readonly id: string; readonly plan: TransactionPlan }
   | { readonly verb: "settle" | "repair"; readonly id: string }
-  | { readonly verb: "fetch"; readonly names: readonly string[]; readonly folder: string }
+  | { readonly verb: "fetch"; readonly names: readonly string[]; readonly directory: string }
   | { readonly verb: "identify"; readonly path: string }
   | { readonly verb: "restore"; readonly id: string; readonly target: Parameters<PackageFiles["restore"]>[0] }
   | {
@@ -91,7 +91,7 @@ export function createPackageWork(manager: "apt" | "dnf" | "dnf5" | "pacman" | "
   return { command, work };
 }
 
-/** What tests tell an adapter, in short. */
+/** What tests pass to an adapter, in short. */
 export function packageVerbs(session: Pick<Session, "host">, adapter: ReturnType<typeof createPackageWork>) {
   const work = <T>(given: PackageWork): Promise<PackageAnswer<T>> => adapter.work<T>(session, given);
   const result = async <T>(given: PackageWork): Promise<T> => {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { catalogOf, expectJustMade, sortedNames, toldOf } from "./catalog.ts";
+import { catalogOf, expectJustMade, reportedOf, sortedNames } from "./catalog.ts";
 import { changesSince, fileTree } from "./file-tree.ts";
 import type { Described, packageVerbs } from "./package-work.ts";
 import {
@@ -53,7 +53,7 @@ export function testPacmanCatalog(
   describe("that is asked for packages", () => {
     beforeAll(() => makePackages(session, [...all, newer]));
 
-    it("finds what pacman has and finds, whoever asks, and changes nothing by it", async () => {
+    it("finds what pacman has and finds, no matter who asks, and changes nothing by it", async () => {
       expect((await work({ verb: "search", words: [] })).error).toBe(
         "HostUnavailable: the lists of packages cannot be read: there are no package lists",
       );
@@ -164,8 +164,8 @@ export function testPacmanCatalog(
       await session.host.exec([...pacmanWords, "--sync", "--", "nowhere"]).catch(() => undefined);
       await run("--remove", "--", "wanting", "fancy");
       const logged = await history();
-      const told = toldOf(logged);
-      expect(told).toEqual([
+      const reported = reportedOf(logged);
+      expect(reported).toEqual([
         ["remove fancy 1.0-1 undefined", "remove wanting 1.0-1 undefined"],
         ["install faulty undefined 1.0-1"],
         ["downgrade base 2.0-1 1.0-1"],

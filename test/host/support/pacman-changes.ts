@@ -33,7 +33,7 @@ export function testPacmanChanges(
     (await work(asked(change, ...names))).error?.replace(/^UpdateRefused: /, "");
   const commit = (wanted: TransactionPlan, id: string) =>
     result<TransactionResult>({ verb: "commit", id, plan: wanted });
-  const told = ({ changes }: TransactionPlan) =>
+  const reported = ({ changes }: TransactionPlan) =>
     changes.map(({ name, from, to, isRequested }) => `${name} ${from} ${to}${isRequested ? " asked" : ""}`).sort();
   const installed = async () =>
     (await installedNow()).map(({ name, version, isManual }) => `${name} ${version} ${isManual}`);
@@ -48,7 +48,7 @@ export function testPacmanChanges(
 
     it("installs named packages with what they need, and removes packages with what needs them", async () => {
       const coming = await plan("install", "tool");
-      expect(told(coming)).toEqual(["helper null 1.0-1", "tool null 1.0-1 asked"]);
+      expect(reported(coming)).toEqual(["helper null 1.0-1", "tool null 1.0-1 asked"]);
       expect(coming.downloadBytes).toBeGreaterThan(0);
       expect(coming.diskBytes).toBe(8192);
       expect(await commit(coming, "come")).toEqual(isDone);
@@ -56,7 +56,7 @@ export function testPacmanChanges(
       expect(await plan("install", "tool")).toMatchObject({ changes: [] });
       await session.host.writeFile(`${pacmanRoot}/etc/tool/conf`, "mine\n");
       const going = await plan("remove", "helper");
-      expect(told(going)).toEqual(["helper 1.0-1 null", "tool 1.0-1 null"]);
+      expect(reported(going)).toEqual(["helper 1.0-1 null", "tool 1.0-1 null"]);
       expect(going.diskBytes).toBe(-8192);
       expect(
         (

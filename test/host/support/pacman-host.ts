@@ -57,24 +57,24 @@ export async function makePackages({ host, shell }: Shell, recipes: readonly Pac
   await shell(`mkdir -p ${pacmanRepository}`);
   for (const recipe of recipes) {
     const { name, version, install, setting = `setting ${version}`, files = {} } = recipe;
-    const folder = `/root/pacman/${wholeName(recipe)}`;
-    await host.writeFile(`${folder}/.PKGINFO`, infoOf(recipe));
-    await host.writeFile(`${folder}/usr/share/${name}/version`, `${version}\n`);
-    await host.writeFile(`${folder}/etc/${name}/conf`, `${setting}\n`);
-    for (const [path, text] of Object.entries(files)) await host.writeFile(folder + path, text);
-    if (install !== undefined) await host.writeFile(`${folder}/.INSTALL`, install);
+    const directory = `/root/pacman/${wholeName(recipe)}`;
+    await host.writeFile(`${directory}/.PKGINFO`, infoOf(recipe));
+    await host.writeFile(`${directory}/usr/share/${name}/version`, `${version}\n`);
+    await host.writeFile(`${directory}/etc/${name}/conf`, `${setting}\n`);
+    for (const [path, text] of Object.entries(files)) await host.writeFile(directory + path, text);
+    if (install !== undefined) await host.writeFile(`${directory}/.INSTALL`, install);
     const members = [".PKGINFO", ...(install === undefined ? [] : [".INSTALL"]), "usr", "etc"];
-    await shell(`tar --create --gzip --file=${pacmanFile(recipe)} --directory=${folder} ${members.join(" ")}`);
+    await shell(`tar --create --gzip --file=${pacmanFile(recipe)} --directory=${directory} ${members.join(" ")}`);
   }
 }
 
 const fieldOf = (field: string, values: readonly string[]): string =>
   values.length === 0 ? "" : `%${field}%\n${values.join("\n")}\n\n`;
 
-/** Writes the list of the repository anew, with just these. Its time is a new one, by which pacman knows that it has changed. */
+/** Writes the list of the repository again, with just these. Its time is a new one, by which pacman knows that it has changed. */
 export async function offer({ host, shell }: Shell, recipes: readonly PacmanRecipe[]): Promise<void> {
-  const folder = "/root/pacman-list";
-  await shell(`rm -rf ${folder} && mkdir ${folder}`);
+  const directory = "/root/pacman-list";
+  await shell(`rm -rf ${directory} && mkdir ${directory}`);
   for (const recipe of recipes) {
     const file = pacmanFile(recipe);
     const [bytes = "", hash = ""] = (await shell(`stat -c %s ${file}; sha256sum ${file}`)).split(/\s+/);
@@ -96,12 +96,12 @@ export async function offer({ host, shell }: Shell, recipes: readonly PacmanReci
       ["OPTDEPENDS", recipe.optdepend ?? []],
     ] as const;
     const text = fields.map(([field, values]) => fieldOf(field, values)).join("");
-    await host.writeFile(`${folder}/${wholeName(recipe)}/desc`, text);
+    await host.writeFile(`${directory}/${wholeName(recipe)}/desc`, text);
   }
   const list = `${pacmanRepository}/core.db`;
   offered += 1;
   await shell(
-    `cd ${folder} && tar --create --gzip --file=${list} -- * && touch --date=@${firstList + offered} ${list}`,
+    `cd ${directory} && tar --create --gzip --file=${list} -- * && touch --date=@${firstList + offered} ${list}`,
   );
 }
 
@@ -111,8 +111,8 @@ let offered = 0;
 
 /** Makes the tree: it has no packages yet, but a shell, which the scripts of packages need. */
 export async function makePacmanRoot({ host, shell }: Shell): Promise<void> {
-  const folders = ["var/lib/pacman/local", "var/cache/pacman/pkg", "var/log", "bin", "usr/bin", "tmp"];
-  await shell(`mkdir -p ${folders.map((folder) => `${pacmanRoot}/${folder}`).join(" ")}`);
+  const directories = ["var/lib/pacman/local", "var/cache/pacman/pkg", "var/log", "bin", "usr/bin", "tmp"];
+  await shell(`mkdir -p ${directories.map((directory) => `${pacmanRoot}/${directory}`).join(" ")}`);
   await shell(
     `cp /bin/bash ${pacmanRoot}/bin/sh && cp /bin/bash ${pacmanRoot}/bin/bash && cp /bin/sleep ${pacmanRoot}/usr/bin/`,
   );

@@ -28,13 +28,13 @@ def status(key):
 
 def writable():
     found = []
-    for folder, folders, _ in os.walk("/"):
-        folders[:] = [] if folder in ("/proc", "/sys") else folders
-        path = os.path.join(folder, "steward-test")
+    for directory, directories, _ in os.walk("/"):
+        directories[:] = [] if directory in ("/proc", "/sys") else directories
+        path = os.path.join(directory, "steward-test")
         try:
             write(path)
             os.unlink(path)
-            found.append(folder)
+            found.append(directory)
         except OSError:
             pass
     return " ".join(sorted(found))
@@ -57,13 +57,13 @@ def connect(path):
 
 print("root: " + str(os.getuid() == 0 or os.geteuid() == 0 or 0 in os.getgroups()))
 print("environment: " + " ".join(sorted(os.environ)))
-print("folder: " + os.getcwd())
+print("directory: " + os.getcwd())
 for key in ("CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"):
     print(key + ": " + status(key))
 tell("read /etc/shadow", lambda: read("/etc/shadow"))
 tell("read the key store", lambda: read("/var/lib/steward/keys.db"))
 tell("read the admin key", lambda: read("/var/lib/steward/admin.key"))
-tell("list the state folder", lambda: " ".join(os.listdir("/var/lib/steward")))
+tell("list the state directory", lambda: " ".join(os.listdir("/var/lib/steward")))
 tell("read the secret", lambda: read(secret))
 tell("read the environment of the service", lambda: read("/proc/%d/environ" % service))
 tell("read the memory of the service", lambda: read("/proc/%d/mem" % service))
@@ -73,7 +73,7 @@ tell("list /root", lambda: " ".join(os.listdir("/root")))
 tell("read the kernel log", lambda: read("/dev/kmsg"))
 tell("read the disk", lambda: read("/dev/testhost"))
 print("writes into: " + writable())
-tell("change its own folder", lambda: write(os.environ["STEWARD_PLUGIN_DIR"] + "/more"))
+tell("change its own directory", lambda: write(os.environ["STEWARD_PLUGIN_DIR"] + "/more"))
 tell("change its program", lambda: write(sys.argv[0]))
 tell("change the kernel", lambda: write("/proc/sys/kernel/hostname"))
 tell("kill the service", lambda: os.kill(service, signal.SIGKILL))

@@ -5,12 +5,12 @@ import type { Session } from "./session.ts";
 /** A plugin to be called in the guest. */
 export interface PluginWork {
   readonly dir: string;
-  readonly folder: string;
+  readonly directory: string;
   readonly args?: readonly string[];
   readonly stdin?: string;
 }
 
-/** What came of it: a fault of its folder, an end, or why it has none. */
+/** What came of it: a fault of its directory, an end, or why it has none. */
 export interface PluginAnswer {
   readonly fault?: string;
   readonly end?: PluginEnd & { readonly outputBytes: number };
@@ -29,10 +29,10 @@ export const pluginCommand = (work: Omit<PluginWork, "dir">): readonly string[] 
 /** Calls a plugin in the guest as the service would. */
 export async function callPlugin(
   { host }: Pick<Session, "host">,
-  folder: string,
-  options: Omit<PluginWork, "dir" | "folder"> = {},
+  directory: string,
+  options: Omit<PluginWork, "dir" | "directory"> = {},
 ): Promise<PluginAnswer> {
-  const { stdout } = await host.exec(pluginCommand({ folder, ...options }), { timeoutMs: 300_000 });
+  const { stdout } = await host.exec(pluginCommand({ directory, ...options }), { timeoutMs: 300_000 });
   return JSON.parse(stdout) as PluginAnswer;
 }
 
@@ -43,10 +43,10 @@ export async function writePlugin(
   program: string,
   manifest: readonly string[] = [],
 ): Promise<void> {
-  const folder = `${pluginDir}/${name}`;
+  const directory = `${pluginDir}/${name}`;
   const type = manifest.some((line) => line.startsWith("type:")) ? [] : ["type: command"];
   const least = [`name: ${name}`, 'version: "1"', ...type, "exec: run"];
-  await host.writeFile(`${folder}/plugin.yaml`, `${[...least, ...manifest].join("\n")}\n`, 0o644);
-  await host.writeFile(`${folder}/run`, program, 0o755);
+  await host.writeFile(`${directory}/plugin.yaml`, `${[...least, ...manifest].join("\n")}\n`, 0o644);
+  await host.writeFile(`${directory}/run`, program, 0o755);
   await host.exec(["chmod", "-R", "go-w,a+rX", pluginDir]);
 }

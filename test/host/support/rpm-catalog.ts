@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { catalogOf, expectJustMade, sortedNames, toldOf } from "./catalog.ts";
+import { catalogOf, expectJustMade, reportedOf, sortedNames } from "./catalog.ts";
 import { changesSince, fileTree } from "./file-tree.ts";
 import type { Described } from "./package-work.ts";
 import type { RpmTree } from "./rpm-tree.ts";
@@ -154,10 +154,10 @@ export function testDnfCatalog(session: Session, tree: RpmTree, words: readonly 
     await session.host.exec([...words, "reinstall", "dated"]);
     await tree.remove("fancy");
     const logged = await history();
-    const told = toldOf(logged);
-    expect(told[0]).toContain("remove fancy 1.0-1 undefined");
-    expect(told[1]).toEqual(["reinstall dated 2:0.9-1 2:0.9-1"]);
-    expect(told[2]).toEqual(
+    const reported = reportedOf(logged);
+    expect(reported[0]).toContain("remove fancy 1.0-1 undefined");
+    expect(reported[1]).toEqual(["reinstall dated 2:0.9-1 2:0.9-1"]);
+    expect(reported[2]).toEqual(
       expect.arrayContaining([
         "install successor undefined 2.0-1",
         "remove replaced 1.0-1 undefined too",
@@ -166,8 +166,8 @@ export function testDnfCatalog(session: Session, tree: RpmTree, words: readonly 
         "upgrade library 1.0-1 2.0-1",
       ]),
     );
-    expect(told[3]).toContain("install extra undefined 1.0-1 too");
-    expect(told[3]).toContain("install fancy undefined 1.0-1");
+    expect(reported[3]).toContain("install extra undefined 1.0-1 too");
+    expect(reported[3]).toContain("install fancy undefined 1.0-1");
     expectJustMade(logged);
     expect(logged.filter(({ error }) => error !== undefined)).toEqual([]);
     expect(logged[0]?.commandLine).toMatch(/remove fancy$/);

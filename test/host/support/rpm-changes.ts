@@ -43,7 +43,7 @@ export function testChanges(session: Pick<Session, "host" | "shell">, tree: RpmT
     result({ verb: "change", id: "change", request: requestOf(change, names) });
   const rollBack = async ({ snapshot_id: snapshotId }: PackagesChanged): Promise<void> =>
     expect(await result<RollbackReport>({ verb: "rollback", id: "back", snapshotId })).toMatchObject({ success: true });
-  const told = ({ changes }: TransactionPlan): readonly string[] =>
+  const reported = ({ changes }: TransactionPlan): readonly string[] =>
     changes.map(({ name, from, to, isRequested }) => `${name} ${from} ${to}${isRequested ? " asked" : ""}`).sort();
   const marked = async (): Promise<readonly string[]> =>
     (await all()).map(({ name, version, isManual }) => `${name} ${version} ${isManual ? "manual" : "along"}`);
@@ -59,7 +59,7 @@ export function testChanges(session: Pick<Session, "host" | "shell">, tree: RpmT
       await install("library=1.0");
       await tree.markAutomatic("library");
       const before = await state();
-      expect(told(await plan("install", "editor:noarch"))).toEqual(["editor null 1.0-1 asked", "extra null 1.0-1"]);
+      expect(reported(await plan("install", "editor:noarch"))).toEqual(["editor null 1.0-1 asked", "extra null 1.0-1"]);
       const found = await carryOut("install", "editor", "library");
       expect(found).toMatchObject({ ...done, packages_changed: 3 });
       expect(await marked()).toEqual(["editor 1.0-1 manual", "extra 1.0-1 along", "library 2.0-1 manual", base]);
@@ -75,7 +75,7 @@ export function testChanges(session: Pick<Session, "host" | "shell">, tree: RpmT
       await session.host.writeFile(`${root}/etc/app/conf`, "mine\n");
       const before = await state();
       // What nothing needs any more stays, as on every other host.
-      expect(told(await plan("remove", "app", "editor"))).toEqual(["app 1.0-1 null", "editor 1.0-1 null"]);
+      expect(reported(await plan("remove", "app", "editor"))).toEqual(["app 1.0-1 null", "editor 1.0-1 null"]);
       expect(await refusalOfNarrowed("remove", "library")).toMatch(
         /^UpdateRefused: app, editor would be removed as well, for which the key has no scope/,
       );
@@ -118,7 +118,7 @@ export function testChanges(session: Pick<Session, "host" | "shell">, tree: RpmT
 
     it("replace conflicting packages only where their removal is permitted", async () => {
       await install("steady=1.0");
-      expect(told(await plan("install", "rival"))).toEqual(["rival null 1.0-1 asked", "steady 1.0-1 null"]);
+      expect(reported(await plan("install", "rival"))).toEqual(["rival null 1.0-1 asked", "steady 1.0-1 null"]);
       expect(await refusalOfNarrowed("install", "rival")).toMatch(/^UpdateRefused: steady would be removed as well/);
       const before = await state();
       const found = await carryOut("install", "rival");
@@ -155,7 +155,7 @@ export function testChanges(session: Pick<Session, "host" | "shell">, tree: RpmT
 
       await shell(`rm -rf ${root}/${tree.lists[0]}`);
       expect(await refusal("install", "extra")).toBe(
-        "UpdateRefused: there are no package lists: they have to be refreshed first",
+        "UpdateRefused: there are no package lists: they must be refreshed first",
       );
       expect(await commit(await plan("remove", "steady"))).toEqual({ isDone: true, reason: "" });
     });

@@ -31,10 +31,10 @@ const fileName = ({ name, version }: RpmRecipe): string => `${name}-${version}-1
 /** Where the further files of a package are before it is built. */
 const filesOf = ({ name, version }: RpmRecipe): string => `/root/specs/${name}-${version}.files`;
 
-/** What rpmbuild is told. */
+/** What rpmbuild is given. */
 function specOf(recipe: RpmRecipe): string {
   const { name, version, epoch, header = [], isSideBySide = false, scripts = {}, files = {} } = recipe;
-  const folder = isSideBySide ? `${name}-${version}` : name;
+  const directory = isSideBySide ? `${name}-${version}` : name;
   const lines = [
     `Name: ${name}`,
     `Version: ${version}`,
@@ -48,14 +48,14 @@ function specOf(recipe: RpmRecipe): string {
     "%description",
     "Made for a test.",
     "%install",
-    `mkdir -p %{buildroot}/usr/share/${folder} %{buildroot}/etc/${folder}`,
-    `echo ${version} > %{buildroot}/usr/share/${folder}/version`,
-    `echo ${recipe.setting ?? "setting"} > %{buildroot}/etc/${folder}/conf`,
+    `mkdir -p %{buildroot}/usr/share/${directory} %{buildroot}/etc/${directory}`,
+    `echo ${version} > %{buildroot}/usr/share/${directory}/version`,
+    `echo ${recipe.setting ?? "setting"} > %{buildroot}/etc/${directory}/conf`,
     ...(recipe.files === undefined ? [] : [`cp -r ${filesOf(recipe)}/. %{buildroot}/`]),
     "%files",
     ...Object.keys(files),
-    `/usr/share/${folder}/version`,
-    `%config(noreplace) /etc/${folder}/conf`,
+    `/usr/share/${directory}/version`,
+    `%config(noreplace) /etc/${directory}/conf`,
     ...Object.entries(scripts).flatMap(([kind, lua]) => [`${kind} -p <lua>`, lua]),
   ];
   return `${lines.join("\n")}\n`;
@@ -77,7 +77,7 @@ const advisoryOf = ({ id, name, version }: Advisory): string =>
     `<filename>${fileName({ name, version })}</filename></package></collection></pkglist></update>`,
   ].join("");
 
-/** Builds packages into the repository and writes its lists anew. */
+/** Builds packages into the repository and writes its lists again. */
 export async function makeRpmRepository(
   { host, shell }: Pick<Session, "host" | "shell">,
   recipes: readonly RpmRecipe[],

@@ -5,7 +5,7 @@ import type { createPackageWork, packageVerbs } from "./package-work.ts";
 import { type Advisory, makeRpmRepository, type RpmRecipe, rpmFile } from "./rpm-host.ts";
 import type { Session } from "./session.ts";
 
-/** A script that goes on for as long as a file is there; what is killed meanwhile is in the middle. */
+/** A script that continues for as long as a file is there; what is killed meanwhile is in the middle. */
 export const waits = 'local file = "/tmp/wait"\nwhile posix.access(file) do posix.sleep(1) end';
 
 /** Version of the package `release` that a tree has at first. */
@@ -76,10 +76,10 @@ export interface RpmTree {
   readonly command: ReturnType<typeof createPackageWork>["command"];
   /** The program, as it is named when it holds the lock. */
   readonly program: string;
-  /** Makes the tree anew, without packages. */
+  /** Makes the tree again, without packages. */
   readonly makeRoot: () => Promise<unknown>;
   /** Where the lists are, below the root, and a pattern of those of the repository. */
-  readonly lists: readonly [folder: string, ofRepository: string];
+  readonly lists: readonly [directory: string, ofRepository: string];
   /** Brings exact versions, `name=version`, as an administrator does. */
   readonly install: (...packages: readonly string[]) => Promise<unknown>;
   readonly remove: (...names: readonly string[]) => Promise<unknown>;
@@ -107,7 +107,7 @@ export interface RpmTree {
   readonly booksOfChanges: readonly RegExp[];
   /** Of its steps in an update of seven packages: at which it is killed, and what it writes then. */
   readonly steps: {
-    readonly moments: readonly number[];
+    readonly timestamps: readonly number[];
     readonly of: number;
     readonly line: (step: number) => string;
   };
@@ -128,7 +128,7 @@ export interface RpmTree {
   readonly rpmWords?: readonly string[];
 }
 
-/** Writes the lists of the repository anew, of the files that are there now. */
+/** Writes the lists of the repository again, of the files that are there now. */
 export const relist = (session: Host, more: readonly Advisory[] = []) =>
   makeRpmRepository(session, [], [...advisories, ...more]);
 
@@ -138,16 +138,16 @@ type Host = Pick<Session, "host" | "shell">;
 export function testLists(session: Host, { root, verbs, lists, install }: RpmTree): void {
   const { shell } = session;
   const { result, refusal, check } = verbs;
-  const [folder, ofRepository] = lists;
+  const [directory, ofRepository] = lists;
 
   it("reports missing lists, and downloads them", async () => {
-    await shell(`rm -rf ${root}/${folder}`);
+    await shell(`rm -rf ${root}/${directory}`);
     expect(await result({ verb: "updates" })).toEqual({ updates: [], held: [], listsAt: null });
     expect(await check("security_updates")).toMatchObject({
       status: "warn",
       message: expect.stringMatching(/^There are no package lists/),
     });
-    expect(await refusal({})).toBe("UpdateRefused: there are no package lists: they have to be refreshed first");
+    expect(await refusal({})).toBe("UpdateRefused: there are no package lists: they must be refreshed first");
     const found = `ls -d ${root}/${ofRepository} 2>/dev/null || true`;
     expect(await shell(found)).toBe("");
     await result({ verb: "refresh" });
@@ -179,18 +179,18 @@ export function testPackageFiles(session: Host, tree: RpmTree): void {
     await install("app=1.0", "library=1.0", "steady=1.0", "dated=1:1.0", "replaced=1.0", "hole=1.0");
     await tree.markAutomatic("library");
     const before = await all();
-    const folder = "/srv/kept";
-    await shell(`rm -rf ${folder} && mkdir ${folder}`);
+    const directory = "/srv/kept";
+    await shell(`rm -rf ${directory} && mkdir ${directory}`);
     const names = before.map(({ name }) => name);
-    const files = await result<readonly PackageFile[]>({ verb: "fetch", names, folder });
+    const files = await result<readonly PackageFile[]>({ verb: "fetch", names, directory });
     expect(new Set(files.map(({ origin }) => origin))).toEqual(new Set(["repository"]));
-    expect(await result({ verb: "identify", path: `${folder}/dated-1%3a1.0-1.noarch.rpm` })).toEqual({
+    expect(await result({ verb: "identify", path: `${directory}/dated-1%3a1.0-1.noarch.rpm` })).toEqual({
       name: "dated",
       architecture: "noarch",
       version: "1:1.0-1",
     });
-    await session.host.writeFile(`${folder}/text.rpm`, "no package\n");
-    expect((await work({ verb: "identify", path: `${folder}/text.rpm` })).error).toMatch(
+    await session.host.writeFile(`${directory}/text.rpm`, "no package\n");
+    expect((await work({ verb: "identify", path: `${directory}/text.rpm` })).error).toMatch(
       /^Error: text.rpm is not a package file/,
     );
 
@@ -202,7 +202,7 @@ export function testPackageFiles(session: Host, tree: RpmTree): void {
     await tree.holdSteady?.();
 
     const target = {
-      files: files.map(({ name }) => `${folder}/${name}`),
+      files: files.map(({ name }) => `${directory}/${name}`),
       configuration: [],
       remove: [
         { name: "extra", architecture: "noarch", version: "1.0-1" },
@@ -236,7 +236,7 @@ export function testPackageFiles(session: Host, tree: RpmTree): void {
     try {
       await relist(session);
       await result({ verb: "refresh" });
-      expect(await work({ verb: "fetch", names: ["steady"], folder: "/srv" })).toMatchObject({
+      expect(await work({ verb: "fetch", names: ["steady"], directory: "/srv" })).toMatchObject({
         error: "PackageFileMissing: steady-1.0-1.noarch is neither in the cache nor in a repository",
       });
     } finally {

@@ -3,7 +3,7 @@ import type { RollbackReport, UpdateApply } from "#contract/updates.ts";
 import type { AvailableUpdates, TransactionPlan, TransactionResult } from "#domain/ports/packages.ts";
 import { eventually } from "./eventually.ts";
 import { changesSince, fileTree } from "./file-tree.ts";
-import { momentsToKill } from "./kills.ts";
+import { timesToKill } from "./kills.ts";
 import { type GoneOn, namesOf } from "./package-work.ts";
 import { changeRecipes, testChanges } from "./rpm-changes.ts";
 import { makeRpmRepository, rpmFile, rpmRepository } from "./rpm-host.ts";
@@ -24,7 +24,7 @@ import type { Session } from "./session.ts";
 const done = { isDone: true, reason: "" };
 const nothing = { changes: [], downloadBytes: 0, diskBytes: 0 };
 const base = `release ${release}-1`;
-const told = ({ changes }: TransactionPlan): readonly string[] =>
+const reported = ({ changes }: TransactionPlan): readonly string[] =>
   changes.map(({ name, from, to }) => `${name} ${from} ${to}`).sort();
 
 /** The tests of an adapter for packages of rpm, with its package manager on a tree of its own. */
@@ -123,7 +123,7 @@ export function testUpdates(session: Session, tree: RpmTree): void {
     await install("app=1.0", "hole=1.0");
     expect(await marked()).toEqual(["app 1.0-1", "hole 1.0-1", "library 1.0-1 along", base]);
     const plan = await simulate({ type: "all" });
-    expect(told(plan)).toEqual([
+    expect(reported(plan)).toEqual([
       "app 1.0-1 2.0-1",
       "extra null 1.0-1",
       "hole 1.0-1 1.2-1",
@@ -154,7 +154,7 @@ export function testUpdates(session: Session, tree: RpmTree): void {
     await install("replaced=1.0");
     expect(namesOf(await simulate({ type: "packages" }))).toEqual(["release"]);
     const plan = await simulate({ type: "all" });
-    expect(told(plan)).toEqual(["release 9.1-1 9.2-1", "replaced 1.0-1 null", "successor null 2.0-1"]);
+    expect(reported(plan)).toEqual(["release 9.1-1 9.2-1", "replaced 1.0-1 null", "successor null 2.0-1"]);
     expect(await commit(plan)).toEqual(done);
     expect(await marked()).toEqual(["release 9.2-1", "successor 2.0-1"]);
   });
@@ -162,12 +162,12 @@ export function testUpdates(session: Session, tree: RpmTree): void {
   it("keeps kernels beside each other", async () => {
     const kernels = async () => (await installed()).filter((line) => line.startsWith("kernel "));
     await install("kernel=1.0");
-    expect(told(await simulate({ names: ["kernel"] }))).toEqual(["kernel null 3.0-1"]);
+    expect(reported(await simulate({ names: ["kernel"] }))).toEqual(["kernel null 3.0-1"]);
     await install("kernel=2.0");
     const third = await simulate({ names: ["kernel"] });
-    // Dnf is told to keep two.
+    // Dnf is asked to keep two.
     const isLimited = tree.name === "dnf";
-    expect(told(third)).toEqual([`kernel ${isLimited ? "1.0-1" : "null"} 3.0-1`]);
+    expect(reported(third)).toEqual([`kernel ${isLimited ? "1.0-1" : "null"} 3.0-1`]);
     expect(await commit(third)).toEqual(done);
     const now = [...(isLimited ? [] : ["kernel 1.0-1"]), "kernel 2.0-1", "kernel 3.0-1"];
     expect(await kernels()).toEqual(now);
@@ -328,8 +328,8 @@ export function testUpdates(session: Session, tree: RpmTree): void {
       expect(await status()).toMatchObject({ status: "pass" });
     });
 
-    const { moments, of, line } = tree.steps;
-    it.each(momentsToKill(moments))(`ends at the plan although it was killed at step %i of ${of}`, async (at) => {
+    const { timestamps, of, line } = tree.steps;
+    it.each(timesToKill(timestamps))(`ends at the plan although it was killed at step %i of ${of}`, async (at) => {
       const names = ["app", "library", "steady", "hole", "dated", longName];
       await install("library=1.0");
       await tree.markAutomatic("library");

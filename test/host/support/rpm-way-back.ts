@@ -33,12 +33,12 @@ export function testWayBack(session: Pick<Session, "host" | "shell">, tree: RpmT
   /** Leaves nobody the old versions. @returns how they come back. */
   const forgetOld = async (): Promise<() => Promise<unknown>> => {
     const files = [...old.map((name) => rpmFile(name, "1.0")), rpmFile("release", release)];
-    const [folder = ""] = files[0]?.match(/^.*(?=\/)/) ?? [];
+    const [directory = ""] = files[0]?.match(/^.*(?=\/)/) ?? [];
     await shell(`mkdir ${kept} && mv ${files.join(" ")} ${kept}`);
     await relist(session);
     await verbs.result({ verb: "refresh" });
     return async () => {
-      await shell(`mv ${kept}/*.rpm ${folder} && rmdir ${kept}`);
+      await shell(`mv ${kept}/*.rpm ${directory} && rmdir ${kept}`);
       await relist(session);
     };
   };

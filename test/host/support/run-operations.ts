@@ -12,9 +12,9 @@ import { runTask, type Verb } from "#domain/operations/task.ts";
 
 // A service and its tasks, without all else:
 //   node run-operations.ts start KIND INPUT   starts an operation, prints its id and looks after it until it is killed
-//   node run-operations.ts look ID            the service, started anew: waits for the operation and prints it
+//   node run-operations.ts look ID            the service, started again: waits for the operation and prints it
 //   node run-operations.ts task run ID        what the service launches
-// STEWARD_STATE_DIR is the state folder; STEWARD_TEST_DETACHED makes tasks child processes as where systemd does not run.
+// STEWARD_STATE_DIR is the state directory; STEWARD_TEST_DETACHED makes tasks child processes as where systemd does not run.
 const [command = "", ...words] = process.argv.slice(2);
 const stateDir = process.env["STEWARD_STATE_DIR"] ?? "";
 const store = openOperationStore({ stateDir });
@@ -35,7 +35,7 @@ const launcher = createTaskLauncher({
   ...(process.env["STEWARD_TEST_DETACHED"] !== undefined && { hasSystemd: () => false }),
 });
 
-/** Writes the numbers up to `to` into a file, one at a time, and goes on behind the last one that it saved. */
+/** Writes the numbers up to `to` into a file, one at a time, and continues behind the last one that it saved. */
 const count: Verb = async (input, { phase, savePhase, progress, signal }) => {
   const { to, file, stepMs } = input as { to: number; file: string; stepMs: number };
   for (let at = Number(phase ?? 0); at < to; at += 1) {
@@ -49,7 +49,7 @@ const count: Verb = async (input, { phase, savePhase, progress, signal }) => {
   return { to, cgroup: readFileSync("/proc/self/cgroup", "utf8"), environment: process.env };
 };
 
-/** Runs a program that goes on for a while, as a package manager does. */
+/** Runs a program that continues for a while, as a package manager does. */
 const once: Verb = async (input) => {
   const { argv } = input as { argv: [string, ...string[]] };
   return exec(argv);

@@ -96,11 +96,11 @@ const engine = () =>
 /** An operation that nobody interrupts. */
 const operation = (id: string) => ({ id, progress, phase: undefined, savePhase: () => undefined, signal });
 
-/** Brings the files of packages into the folder and says where each came from. */
-async function fetchAll(names: readonly string[], folder: string) {
+/** Brings the files of packages into the directory and says where each came from. */
+async function fetchAll(names: readonly string[], directory: string) {
   const present = await files.present(signal);
   const wanted = present.filter((each) => names.includes(each.name));
-  return Promise.all(wanted.map((each) => files.fetch(each, folder, signal)));
+  return Promise.all(wanted.map((each) => files.fetch(each, directory, signal)));
 }
 
 /** How often a program is run for a second look. */
@@ -182,7 +182,7 @@ async function carryOut(work: PackageWork): Promise<unknown> {
     case "installMissing":
       return manager.repairs.installMissing(await manager.repairs.planMissing([], signal), signal);
     case "fetch":
-      return fetchAll(work.names, work.folder);
+      return fetchAll(work.names, work.directory);
     case "identify":
       return files.identify(work.path, signal);
     case "restore":

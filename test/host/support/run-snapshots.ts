@@ -6,12 +6,12 @@ import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import type { PackageChange } from "#domain/ports/packages.ts";
 
-// Runs inside the guest: node run-snapshots.ts FOLDER VERB ID [JSON]. Prints the answer, or what it threw, as JSON.
-const [folder = "", verb = "", id = "", given = "{}"] = process.argv.slice(2);
+// Runs inside the guest: node run-snapshots.ts DIRECTORY VERB ID [JSON]. Prints the answer, or what it threw, as JSON.
+const [directory = "", verb = "", id = "", given = "{}"] = process.argv.slice(2);
 const needsReboot = () => Promise.resolve(false);
 const { files } = apt.open({ exec, clock: systemClock, lockWaitMs: 2_000, needsReboot });
 const snapshots = createPackageSnapshots({
-  directory: folder,
+  directory,
   files,
   clock: systemClock,
   refresh: createRefresh({ exec }),

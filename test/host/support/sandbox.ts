@@ -20,7 +20,7 @@ export interface SandboxResult {
   readonly output: string;
 }
 
-/** Runs scripts as whoever has taken over the service would: under its user and in the sandbox of its installed unit. */
+/** Runs scripts as anyone who has taken over the service would: under its user and in the sandbox of its installed unit. */
 export async function openSandbox(
   session: Pick<Session, "host" | "shell" | "writeUnits">,
 ): Promise<(script: string) => Promise<SandboxResult>> {
@@ -37,7 +37,7 @@ export async function openSandbox(
         ...sandbox,
         "Type=oneshot",
         "TimeoutStartSec=60",
-        // Of the service, which goes on running beside it.
+        // Of the service, which continues running beside it.
         "ReadWritePaths=-/run/steward-service",
         `ExecStart=/bin/sh ${path}`,
         `StandardOutput=append:${output}`,

@@ -5,20 +5,20 @@ import type { Session } from "./session.ts";
 import { exportKeys, makeSigningKeys, type Signer, signed } from "./signing-keys.ts";
 
 export type Place = "main" | "security";
-const folder = "/srv/packages";
+const directory = "/srv/packages";
 const trusted = "/etc/apt/keyrings/of-a-test.gpg";
 const suites = { main: ["stable", "Test"], security: ["stable-security", "Debian-Security"] } as const;
 /** Sources that are signed with real keys and that a web server of the host has. */
 export interface SignedSources {
   /** The address of a source, as apt is given it. */
   readonly address: (place: Place) => string;
-  /** Lists anew what a source has, and signs that. */
+  /** Lists again what a source has, and signs that. */
   readonly publish: (
     place: Place,
     recipes: readonly PackageRecipe[],
     how?: { readonly signer?: Signer; readonly validSeconds?: number },
   ) => Promise<void>;
-  readonly folder: (place: Place) => string;
+  readonly directory: (place: Place) => string;
 }
 
 /** Makes the keys and the sources, which are then the only ones of the host, starts their server, and reads their lists. */
@@ -29,7 +29,7 @@ export async function makeSignedSources(session: Session, recipes: readonly Pack
   await shell(`mkdir -p /etc/apt/keyrings && ${exportKeys(["maker", "former"])} > ${trusted}`);
   const port = await freePort();
   const address = (place: Place): string => `http://127.0.0.1:${port}/${place}`;
-  const inFolder = (place: Place, line: string): Promise<string> => shell(`cd ${folder}/${place} && ${line}`);
+  const inDirectory = (place: Place, line: string): Promise<string> => shell(`cd ${directory}/${place} && ${line}`);
 
   let published = 0;
   const publish: SignedSources["publish"] = async (place, added, { signer = "maker", validSeconds } = {}) => {
@@ -39,21 +39,21 @@ export async function makeSignedSources(session: Session, recipes: readonly Pack
     const options = Object.entries({ ...fields, ...(validSeconds !== undefined && { ValidTime: validSeconds }) })
       .map(([name, value]) => `-o APT::FTPArchive::Release::${name}=${value}`)
       .join(" ");
-    await inFolder(place, "rm -f InRelease Release Release.gpg && apt-ftparchive packages . > Packages");
-    await inFolder(place, `apt-ftparchive ${options} release . > /tmp/Release && mv /tmp/Release .`);
-    await inFolder(place, signed(signer, "--clearsign --output InRelease Release"));
-    await inFolder(place, signed(signer, "--armor --detach-sign --output Release.gpg Release"));
+    await inDirectory(place, "rm -f InRelease Release Release.gpg && apt-ftparchive packages . > Packages");
+    await inDirectory(place, `apt-ftparchive ${options} release . > /tmp/Release && mv /tmp/Release .`);
+    await inDirectory(place, signed(signer, "--clearsign --output InRelease Release"));
+    await inDirectory(place, signed(signer, "--armor --detach-sign --output Release.gpg Release"));
     // The server compares whole seconds.
     published += 1;
-    await inFolder(place, `touch --date 'now + ${published} minutes' Packages Release InRelease Release.gpg`);
+    await inDirectory(place, `touch --date 'now + ${published} minutes' Packages Release InRelease Release.gpg`);
   };
 
-  const serve = `python3 -m http.server --bind 127.0.0.1 --directory ${folder} ${port}`;
+  const serve = `python3 -m http.server --bind 127.0.0.1 --directory ${directory} ${port}`;
   await shell(`systemd-run --quiet --collect --unit=signed-sources ${serve}`);
   await eventually(() => shell(`curl -fsS http://127.0.0.1:${port}/main/Packages`));
   for (const place of ["main", "security"] as const) await publish(place, []);
   const line = (place: Place): string => `deb [signed-by=${trusted}] ${address(place)} ./\n`;
   await host.writeFile("/etc/apt/sources.list", line("main") + line("security"));
   await shell("apt-get --quiet update");
-  return { address, publish, folder: (place) => `${folder}/${place}` };
+  return { address, publish, directory: (place) => `${directory}/${place}` };
 }

@@ -6,7 +6,7 @@ export type Signer = "maker" | "former" | "stranger";
 /** Where their keys are on the host. */
 export const signingKeys = "/root/signing-keys";
 const gpg = `gpg --homedir ${signingKeys} --batch --quiet --yes`;
-/** Moments from which on, and at which, the key of `former` was good. */
+/** Times from which on, and at which, the key of `former` was good. */
 const formerBegin = "20200101T000000!";
 const formerTime = "20200201T000000!";
 

@@ -13,12 +13,12 @@ export interface SmallDisk {
   readonly mount: (path: string, options?: { readonly make?: string }) => Promise<void>;
   readonly unmount: () => Promise<void>;
   /**
-   * Sets all times of files to a moment, that of the last change of the entry among them, which no program can set. The disk
+   * Sets all times of files to a time, that of the last change of the entry among them, which no program can set. The disk
    * is unmounted for it and mounted again.
    * @param inodes numbers of the files, so that any name can be meant.
    */
   readonly setTimes: (inodes: readonly string[], epochSeconds: number) => Promise<void>;
-  /** Mends what is wrong with it while it is unmounted. */
+  /** Repairs what is wrong with it while it is unmounted. */
   readonly check: () => Promise<void>;
   readonly dispose: () => void;
 }
@@ -61,14 +61,14 @@ export async function createSmallDisk(
     // On Debian 13 polkit has a name space of its own, in which the disk would stay.
     const holds = (await session.shell("systemctl show -P PrivateTmp polkit.service")).trim() !== "no";
     if (holds) await session.shell("systemctl stop polkit.service");
-    // The service or journald may be reading from it at this very moment.
+    // The service or journald may be reading from it at this very time.
     await eventually(() => session.shell(`umount '${mounted}'`));
     // Until then the image is not wholly written.
     await eventually(async () => {
       const { stdout } = await runCommand(["losetup", "--associated", image]);
       if (stdout !== "") throw new Error(`the disk is still in use: ${stdout}`);
     });
-    // Whoever is asked while it starts is refused.
+    // Anyone who is asked while it starts is refused.
     if (holds) await session.shell("systemctl start polkit.service");
   };
 
@@ -87,7 +87,7 @@ export async function createSmallDisk(
       await mount(mounted);
     },
     async check() {
-      // 1: faults were found and mended.
+      // 1: faults were found and repaired.
       await runCommand(["e2fsck", "-f", "-y", image], { allowFailure: true });
       await runCommand(["e2fsck", "-f", "-n", image]);
     },

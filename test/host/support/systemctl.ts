@@ -6,7 +6,7 @@ import type { Session } from "./session.ts";
 
 type On = Pick<Session, "host">;
 type Properties = Readonly<Record<string, string>>;
-/** An entry as systemctl tells it; what it cannot tell is a matcher. */
+/** An entry as systemctl shows it; what it cannot show is a matcher. */
 type Expected = Record<keyof ServiceEntry, unknown>;
 
 function parseBlock(block: string): Properties {
@@ -40,8 +40,13 @@ async function table({ host }: On, list: string): Promise<readonly Properties[]>
 
 /** Unit files that are links, and the unit that each leads to. */
 async function links({ host }: On): Promise<ReadonlyMap<string, string>> {
-  const folders = ["/etc/systemd/system", "/run/systemd/system", "/run/systemd/generator", "/usr/lib/systemd/system"];
-  const { stdout } = await host.exec(["find", ...folders, "-maxdepth", "1", "-type", "l", "-printf", "%f %l\n"]);
+  const directories = [
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/run/systemd/generator",
+    "/usr/lib/systemd/system",
+  ];
+  const { stdout } = await host.exec(["find", ...directories, "-maxdepth", "1", "-type", "l", "-printf", "%f %l\n"]);
   const pairs = stdout
     .trim()
     .split("\n")

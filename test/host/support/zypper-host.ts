@@ -21,7 +21,7 @@ export async function makeZypperRoot({ host }: Pick<Session, "host">): Promise<v
 export const describeRelease = ({ host }: Pick<Session, "host">, id: string): Promise<void> =>
   host.writeFile(below("etc/os-release"), `NAME=test\nID="${id}"\nID_LIKE="suse opensuse"\n`);
 
-/** Tells zypper of the repository; the lines say what of it has to be signed. */
+/** Registers the repository with zypper; the lines say what of it must be signed. */
 export const useRepository = ({ host }: Pick<Session, "host">, lines: readonly string[]): Promise<void> => {
   const repository = ["[base]", "name=base", "enabled=1", "autorefresh=1", `baseurl=file://${rpmRepository}`, ...lines];
   return host.writeFile(below("etc/zypp/repos.d/base.repo"), `${repository.join("\n")}\n`);

@@ -87,7 +87,7 @@ export interface Simulated {
 }
 
 /**
- * Has 40 checks run each minute for days, by a clock that is set. The service is started anew every three days, and is gone for ten
+ * Has 40 checks run each minute for days, by a clock that is set. The service is started again every three days, and is gone for ten
  * minutes each week. Prints size and rows.
  */
 export async function simulateHistory(stateDir: string, days: number): Promise<Simulated> {

@@ -23,7 +23,7 @@ export function directoryWith(files: Files = {}): string {
   return root;
 }
 
-/** A directory that each test has anew, and paths in it. To be called where tests are declared, before hooks that use it. */
+/** A directory that each test has again, and paths in it. To be called where tests are declared, before hooks that use it. */
 export function directoryPerTest(): (...parts: readonly string[]) => string {
   let root: string;
   beforeEach(() => {

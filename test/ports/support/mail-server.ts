@@ -21,7 +21,7 @@ export interface MailServerOptions {
   readonly tls?: { readonly cert: string; readonly key: string };
   /** TLS from the first byte instead of STARTTLS. */
   readonly isSecure?: boolean;
-  /** Whoever does not log in so is refused. */
+  /** Anyone who does not log in so is refused. */
   readonly login?: { readonly user: string; readonly password: string };
   /** What it says to a recipient instead of taking it. */
   readonly refuse?: (to: string) => { readonly code: number; readonly message: string } | undefined;

@@ -72,10 +72,10 @@ export const storesOnDisk: Readonly<Record<string, StoreOnDisk>> = {
     worksInMemory: true,
     open(options) {
       const { alerts, notifications, dispose } = openAlertStore(options);
-      const wait = { heldMs: 15_000.5, sinceToldMs: 0, groupMs: null, isFirstWait: false };
+      const wait = { heldMs: 15_000.5, sinceNotifiedMs: 0, groupMs: null, isFirstWait: false };
       return {
         write() {
-          alerts.saveAlert({ name: "DiskSpaceLow", isFiring: true, isToldFiring: false, ...wait, savedAt: 1 });
+          alerts.saveAlert({ name: "DiskSpaceLow", isFiring: true, isNotifiedFiring: false, ...wait, savedAt: 1 });
           notifications.saveNotification(notification("a"));
         },
         read: () => [alerts.alerts(), notifications.notifications()],

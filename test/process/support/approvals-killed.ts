@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect } from "vitest";
-import { auditFolder, type KnownHead, verifyAudit } from "#adapters/audit/index.ts";
+import { auditDirectory, type KnownHead, verifyAudit } from "#adapters/audit/index.ts";
 import { type Answer, createClient } from "#client/index.ts";
 import { createRandom } from "../../support/random.ts";
 import { mainFile, type RunningService, root, startService } from "./service.ts";
@@ -50,9 +50,9 @@ interface AuditLine {
 }
 
 function auditLinesIn(stateDir: string): readonly AuditLine[] {
-  const folder = join(stateDir, "audit");
-  const files = readdirSync(folder).filter((name) => name.endsWith(".log"));
-  const lines = files.flatMap((name) => readFileSync(join(folder, name), "utf8").split("\n").slice(0, -1));
+  const directory = join(stateDir, "audit");
+  const files = readdirSync(directory).filter((name) => name.endsWith(".log"));
+  const lines = files.flatMap((name) => readFileSync(join(directory, name), "utf8").split("\n").slice(0, -1));
   return lines.map((line) => JSON.parse(line) as AuditLine);
 }
 
@@ -77,7 +77,7 @@ function verifySteps(stateDir: string, { proposer, approver }: Keys, { proposed,
 
 /** What `steward audit verify` does: the chain is whole, and has each entry at which it ended when it was verified before. */
 async function verifyChain(stateDir: string, heads: KnownHead[]): Promise<void> {
-  const { broken, malformed, last, headsFound } = await verifyAudit(auditFolder(stateDir), heads);
+  const { broken, malformed, last, headsFound } = await verifyAudit(auditDirectory(stateDir), heads);
   expect({ broken, malformed, headsFound }).toEqual({ broken: undefined, malformed: 0, headsFound: heads.length });
   if (last !== undefined && last.seq !== heads.at(-1)?.seq) heads.push({ ...last, source: `entry ${last.seq}` });
 }

@@ -19,7 +19,7 @@ export interface Issue {
   readonly altName?: string;
 }
 
-/** An authority that openssl runs in a folder of its own. */
+/** An authority that openssl runs in a directory of its own. */
 export interface Authority {
   readonly cert: string;
   readonly issue: (name: string, issue?: Issue) => Promise<CertificateFiles>;
@@ -82,16 +82,16 @@ export async function makePair(
   return files;
 }
 
-const settings = (folder: string): string => `
+const settings = (directory: string): string => `
 [ca]
 default_ca = own
 [own]
-database = ${folder}/index.txt
-new_certs_dir = ${folder}
-serial = ${folder}/serial
-crlnumber = ${folder}/crlnumber
-certificate = ${folder}/ca.pem
-private_key = ${folder}/ca-key.pem
+database = ${directory}/index.txt
+new_certs_dir = ${directory}
+serial = ${directory}/serial
+crlnumber = ${directory}/crlnumber
+certificate = ${directory}/ca.pem
+private_key = ${directory}/ca-key.pem
 default_md = sha256
 default_crl_days = 2
 policy = any
@@ -101,10 +101,10 @@ commonName = supplied
 `;
 
 export async function createAuthority(workspace: Workspace, name: string, commonName = name): Promise<Authority> {
-  const folder = workspace.path(name);
-  const at = (file: string): string => `${folder}/${file}`;
-  mkdirSync(folder, { mode: 0o700 });
-  writeFileSync(at("ca.cnf"), settings(folder));
+  const directory = workspace.path(name);
+  const at = (file: string): string => `${directory}/${file}`;
+  mkdirSync(directory, { mode: 0o700 });
+  writeFileSync(at("ca.cnf"), settings(directory));
   writeFileSync(at("index.txt"), "");
   writeFileSync(at("serial"), "01\n");
   writeFileSync(at("crlnumber"), "01\n");

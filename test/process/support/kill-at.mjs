@@ -1,10 +1,10 @@
-// Loaded before the program: kills the process right before the change of the state folder with the number STEWARD_KILL_AT.
+// Loaded before the program: kills the process right before the change of the state directory with the number STEWARD_KILL_AT.
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { DatabaseSync, StatementSync } from "node:sqlite";
 import { isMainThread } from "node:worker_threads";
 
-const { STEWARD_STATE_DIR: folder = "", STEWARD_KILL_AT: at = "0" } = process.env;
+const { STEWARD_STATE_DIR: directory = "", STEWARD_KILL_AT: at = "0" } = process.env;
 const own = new Set();
 let count = 0;
 
@@ -12,7 +12,7 @@ const step = () => {
   count += 1;
   if (count === Number(at)) process.kill(process.pid, "SIGKILL");
 };
-const isOwn = (target) => (typeof target === "number" ? own.has(target) : String(target).startsWith(folder));
+const isOwn = (target) => (typeof target === "number" ? own.has(target) : String(target).startsWith(directory));
 
 function wrap(object, name, matters) {
   const real = object[name];

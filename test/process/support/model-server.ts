@@ -14,7 +14,7 @@ export interface ModelServer {
   /** How many chats were asked for, and how many of them were hung up on before their end. */
   readonly chats: () => number;
   readonly hungUp: () => number;
-  /** How it answers from now on: well; not before it is told to; or with an error that repeats everything that it was sent. */
+  /** How it answers from now on: well; not before it is asked to; or with an error that repeats everything that it was sent. */
   mode: "well" | "held" | "echoing";
   readonly release: () => void;
   readonly close: () => Promise<void>;
@@ -103,7 +103,7 @@ export async function startModelServer({
   };
 
   const listener = createServer((request, response) => {
-    // A client that hung up has nothing to be told.
+    // A client that hung up cannot get anything.
     handle(request, response).catch(() => response.destroy());
   });
   listener.listen(0, "127.0.0.1");

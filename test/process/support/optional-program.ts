@@ -4,7 +4,7 @@ import { describe, it } from "vitest";
 
 /** Tests of what is in a Debian package, and is needed for nothing else. */
 export function where(program: string, tests: () => void, inPackage = program): void {
-  const isThere = ["/usr/bin", "/usr/sbin", "/bin"].some((folder) => existsSync(join(folder, program)));
+  const isThere = ["/usr/bin", "/usr/sbin", "/bin"].some((directory) => existsSync(join(directory, program)));
   if (isThere) {
     tests();
     return;

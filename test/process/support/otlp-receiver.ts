@@ -28,7 +28,7 @@ export interface OtlpReceiver {
   readonly spans: () => readonly ReceivedSpan[];
   /** Everything that arrived, as it came. */
   readonly bytes: () => Buffer;
-  /** Answers with a refusal that is no reason to try again, or not. */
+  /** Answers with a refusal that is not a reason to try again, or not. */
   readonly refuse: (refuses: boolean) => void;
   readonly close: () => Promise<void>;
 }

@@ -9,7 +9,7 @@ import type { Workspace } from "./workspace.ts";
 const startMs = 300_000;
 const program = fileURLToPath(import.meta.resolve("@stoplight/prism-cli"));
 
-/** Prism as a proxy that checks what goes through it against the OpenAPI document and tells in a header. */
+/** Prism as a proxy that checks what goes through it against the OpenAPI document and reports in a header. */
 export async function startPrism(workspace: Workspace, upstream: string): Promise<{ readonly url: string }> {
   const { port, release } = await takenPort();
   release();

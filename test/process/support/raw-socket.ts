@@ -11,7 +11,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** The bytes of a chunked body and what follows it; undefined when it is not whole. */
+/** The bytes of a chunked body and what follows it; undefined when it is incomplete. */
 function readChunks(bytes: string): { body: string; rest: string } | undefined {
   let body = "";
   let at = 0;
@@ -27,7 +27,7 @@ function readChunks(bytes: string): { body: string; rest: string } | undefined {
   }
 }
 
-/** Takes the first answer off; undefined when it is not whole. `bytes` has one character for each byte. */
+/** Takes the first answer off; undefined when it is incomplete. `bytes` has one character for each byte. */
 function readAnswer(bytes: string, hasBody: boolean): { answer: RawAnswer; rest: string } | undefined {
   const headEnd = bytes.indexOf("\r\n\r\n");
   if (headEnd < 0) return undefined;

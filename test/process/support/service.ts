@@ -8,9 +8,9 @@ import { until } from "./until.ts";
 import type { Workspace } from "./workspace.ts";
 
 export const root = fileURLToPath(new URL("../../..", import.meta.url));
-/** The variable that names the folder in which `prepare.ts` has bundled the program. */
-export const programFolder = "STEWARD_TEST_PROGRAM";
-const bundle = process.env[programFolder];
+/** The variable that names the directory in which `prepare.ts` has bundled the program. */
+export const programDirectory = "STEWARD_TEST_PROGRAM";
+const bundle = process.env[programDirectory];
 /** The program of the checkout, as `npm start` runs it; its sources where nothing was bundled. */
 export const mainFile = bundle === undefined ? join(root, "src/main.ts") : join(bundle, "program.mjs");
 
@@ -164,8 +164,8 @@ export async function startService(workspace: Workspace, options: LaunchOptions 
   return { ...service, url: String(url), port: Number(port), adminKey: readAdminKey(service.stateDir) };
 }
 
-/** Makes a folder in the workspace. */
-export function makeFolder(workspace: Workspace, name: string, mode = 0o700): string {
+/** Makes a directory in the workspace. */
+export function makeDirectory(workspace: Workspace, name: string, mode = 0o700): string {
   const path = workspace.path(name);
   mkdirSync(path, { mode });
   chmodSync(path, mode);

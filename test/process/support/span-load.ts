@@ -3,7 +3,7 @@ import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 
-/** Spans of one request, as exporters send them unless told otherwise, and of one trace. */
+/** Spans of one request, as exporters send them unless set otherwise, and of one trace. */
 const batchSpans = 512;
 const traceSpans = 8;
 const connections = 4;

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished, TestRunner } from "vitest";
 
-/** A folder of a test file's own, and the processes that were started in it. */
+/** A directory of a test file's own, and the processes that were started in it. */
 export interface Workspace {
   readonly path: (...parts: readonly string[]) => string;
   /** Sees to it that the process ends with the test that started it, else with the test file, whatever happens. */

@@ -4,7 +4,7 @@ import { chromiumOptions } from "./chromium.ts";
 import type { Workspace } from "./workspace.ts";
 
 /**
- * Prints why no browser can be driven here, if so, and tells whether one can.
+ * Prints why no browser can be driven here, if so, and says whether one can.
  * @throws Error in CI (`CI=true`), where a skipped test would go unnoticed.
  */
 export function hasBrowser(): boolean {

@@ -114,7 +114,7 @@ export function askingCommands(): readonly (readonly string[])[] {
   return [...made, ...furtherForms];
 }
 
-/** Ends a command that goes on until somebody ends it as soon as it has printed something; nothing for others. */
+/** Ends a command that continues until somebody ends it as soon as it has printed something; nothing for others. */
 export function endingAtFirstText([group, verb]: readonly string[]): Pick<CliSetting, "interrupt" | "onText"> {
   if (group !== "approvals" || verb !== "watch") return {};
   const ctrlC = new AbortController();

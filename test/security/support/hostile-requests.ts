@@ -8,7 +8,7 @@ export interface Place {
   readonly operation: string;
   /** `query.unit`, `body.packages.0` */
   readonly name: string;
-  /** Whether the schema leaves no room for hostile text: a number, a closed list, a pattern. */
+  /** Whether the schema leaves no space for hostile text: a number, a closed list, a pattern. */
   readonly isClosed: (text: string) => boolean;
   /** The request with the text in this place and good values in all others. */
   readonly request: (text: string) => HostileRequest;

@@ -6,11 +6,11 @@ import { type Operation, Plan } from "#contract/operation.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** What a terminal would do something for: set its title, clear itself, turn text round, begin a line anew. */
+/** What a terminal would do something for: set its title, clear itself, turn text round, begin a line again. */
 export const terminalText = "x\u001b]0;owned\u0007\u001b[2J\u009b31m\u202egnp\u2066\u0085\r\b\u007f\u0000";
 
 /** Whether a text is one that the schema takes; where it has no example, the text stands nevertheless. */
-const leavesRoom = ({ pattern, examples }: Schema, text: string): boolean =>
+const leavesSpace = ({ pattern, examples }: Schema, text: string): boolean =>
   typeof pattern !== "string" || !Array.isArray(examples) || new RegExp(pattern, "u").test(text);
 
 /** A value that a schema takes, with this text wherever text may be. What has an end has come to it. */
@@ -27,7 +27,7 @@ export function fill(schema: Schema, text: string): unknown {
   switch (type) {
     case "string":
       if (schema["format"] === "date-time") return "2026-01-31T12:00:00.000Z";
-      return leavesRoom(schema, text) ? text : (schema["examples"] as readonly string[])[0];
+      return leavesSpace(schema, text) ? text : (schema["examples"] as readonly string[])[0];
     case "integer":
     case "number":
       return 1;

@@ -150,10 +150,10 @@ function refusalOf({ answer, half }: Awaited<ReturnType<typeof begin>>, body: un
  * @throws Refusal where the service refuses, Unreachable where it does not answer.
  */
 export async function call<K extends Name>(name: K, input?: Input<K>, options: CallOptions = {}): Promise<Answer<K>> {
-  const begun = await begin(name, input ?? {}, options);
-  const body = parsed(await textOf(begun.answer, options.signal));
-  if (begun.answer.ok && body !== undefined) return body as Answer<K>;
-  throw refusalOf(begun, body);
+  const started = await begin(name, input ?? {}, options);
+  const body = parsed(await textOf(started.answer, options.signal));
+  if (started.answer.ok && body !== undefined) return body as Answer<K>;
+  throw refusalOf(started, body);
 }
 
 /** An event of an answer in pieces (WHATWG HTML, section 9.2). */
@@ -200,9 +200,9 @@ export async function* callInPieces<K extends Name>(
   input: Input<K>,
   options: CallOptions = {},
 ): AsyncGenerator<PieceOfAnswer> {
-  const begun = await begin(name, input, options);
-  const { answer } = begun;
-  if (!answer.ok || answer.body === null) throw refusalOf(begun, parsed(await textOf(answer, options.signal)));
+  const started = await begin(name, input, options);
+  const { answer } = started;
+  if (!answer.ok || answer.body === null) throw refusalOf(started, parsed(await textOf(answer, options.signal)));
   for await (const piece of piecesIn(answer.body, options.signal)) {
     if (piece.event === "error") throw new Refusal(answer.status, piece.data);
     yield piece;

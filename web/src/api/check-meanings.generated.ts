@@ -66,7 +66,7 @@ export const checkMeanings = {
   },
   read_only_filesystems: {
     meaning:
-      "A file system that should be writable is not, or cannot even be looked at, usually because the kernel found errors on it.",
+      "A file system that should be writable is not, or cannot even be inspected, usually because the kernel found errors on it.",
     remedy:
       "Read the kernel log (journalctl -k), save the data, and check the disk and the file system before a remount.",
   },

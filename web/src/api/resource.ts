@@ -14,7 +14,7 @@ export interface Resource<T> extends State<T> {
   readonly refresh: () => void;
 }
 
-/** So long after the last key, click or move a page goes on asking: a session that nobody uses has to end. */
+/** So long after the last key, click or move a page continues asking: a session that nobody uses has to end. */
 const attendedMs = 10 * 60_000;
 let lastInput = Date.now();
 const inputs = ["pointermove", "pointerdown", "keydown", "wheel", "touchstart"] as const;
@@ -48,7 +48,7 @@ function whenAttended(work: () => void, signal: AbortSignal): void {
 /** One question, for all parts of the page that ask it. */
 interface Asked<T> {
   readonly state: Signal<State<T>>;
-  /** How often each of those who show it wants it anew, in milliseconds. */
+  /** How often each of those who show it wants it again, in milliseconds. */
   readonly users: Map<symbol, number>;
   /** Asks it again. */
   again: () => void;
@@ -65,7 +65,7 @@ interface Asked<T> {
 }
 
 const unasked = -1;
-/** Counts the moments from which what is known may be old: a change that was made here, a connection that is back. */
+/** Counts the times from which what is known may be old: a change that was made here, a connection that is back. */
 const epoch = signal(0);
 export const refreshAll = (): void => {
   epoch.value += 1;
@@ -133,8 +133,8 @@ async function ask<K extends Name>(asked: Asked<Answer<K>>, name: K, input: Inpu
     if (ended.aborted) return;
     retryMs = error instanceof Refusal ? error.retryAfterMs : undefined;
     // Where the budget of the key is used up what is known stays, and is asked for again when the service says.
-    const isTold = retryMs === undefined || state.peek().data === undefined;
-    state.value = { data: state.peek().data, error: isTold ? (error as Error) : undefined, loading: false };
+    const isReported = retryMs === undefined || state.peek().data === undefined;
+    state.value = { data: state.peek().data, error: isReported ? (error as Error) : undefined, loading: false };
   }
   asked.isRunning = false;
   asked.answeredAt = Date.now();
@@ -172,7 +172,7 @@ export function refreshOf(...names: readonly Name[]): void {
 
 export const forgetAll = (): void => all.clear();
 
-/** What was answered a moment ago is not asked for again by another part of the page. */
+/** What was answered a short time ago is not asked for again by another part of the page. */
 const freshMs = 1000;
 
 /**

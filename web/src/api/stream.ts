@@ -1,9 +1,9 @@
-import { mayDo, whoever } from "../session.ts";
+import { mayDo, untilSignedIn } from "../session.ts";
 import { apiUrl, call, connected } from "./call.ts";
 import { streams } from "./operations.generated.ts";
 
 export interface StreamOptions {
-  /** Read anew for each connection, so that it can hold where to go on. */
+  /** Read again for each connection, so that it can hold where to continue. */
   readonly query: () => Readonly<Record<string, string | undefined>>;
   readonly onFrame: (frame: unknown) => void;
   readonly onState?: (state: "open" | "waiting") => void;
@@ -36,7 +36,7 @@ export function openStream(name: keyof typeof streams, options: StreamOptions): 
   };
   const open = async (): Promise<void> => {
     try {
-      await whoever();
+      await untilSignedIn();
       if (isClosed || mayDo(scope) !== "does") return;
       const { ticket } = await call("createTicket");
       if (isClosed) return;

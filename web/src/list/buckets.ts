@@ -1,7 +1,7 @@
 import type { Answer } from "../api/call.ts";
 import { type Entry, entryTone, tones } from "./entry.ts";
 
-/** More bars than this cannot be told apart: two become one. */
+/** More bars than this cannot be distinguished: two become one. */
 const mostBuckets = 240;
 
 /** Entries over time, by the colours of their severities. */

@@ -13,7 +13,7 @@ export const entryTone = (priority: number): EntryTone => toneOf[priority] ?? "i
 
 const two = (value: number): string => String(value).padStart(2, "0");
 
-/** Day and time of a moment in this browser's zone: `11-28` and `12:06:40.236`. */
+/** Day and time of a time in this browser's zone: `11-28` and `12:06:40.236`. */
 export function dayAndTime(timestamp: string): readonly [string, string] {
   const at = new Date(timestamp);
   const time = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;

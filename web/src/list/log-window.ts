@@ -45,14 +45,14 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
     });
   });
 
-const moment = (ms: number): string => new Date(ms).toISOString();
-/** The last microsecond before a moment. */
-const before = (ms: number): string => moment(ms - 1).replace("Z", "999Z");
+const timestamp = (ms: number): string => new Date(ms).toISOString();
+/** The last microsecond before a time. */
+const before = (ms: number): string => timestamp(ms - 1).replace("Z", "999Z");
 
 /**
  * The part of a list of entries that is kept: neighbours, around what is seen. An entry has the number that it has among all of the
  * list, the oldest one 0. How many there are is known from the service, which counts them exactly, so that a place in the list can be
- * found by asking how many entries are behind a moment.
+ * found by asking how many entries are behind a time.
  */
 export class LogWindow {
   readonly #ports: LogWindowPorts;
@@ -253,7 +253,7 @@ export class LogWindow {
     return [total - logs.length, logs];
   }
 
-  /** Finds a page that has an entry, by moments: the number of its first entry is that of all without those from it on. */
+  /** Finds a page that has an entry, by times: the number of its first entry is that of all without those from it on. */
   async #probe(to: number, signal: AbortSignal): Promise<readonly [number, readonly Entry[]]> {
     let { since, until, first, end } = this.#ports.stretchOf(to);
     let found: readonly [number, readonly Entry[]] = [to, []];
@@ -262,7 +262,7 @@ export class LogWindow {
       const share = probe % 2 === 0 ? (aim - first) / Math.max(1, end - first) : 0.5;
       const at = Math.min(until - 1, Math.floor(since + (until - since) * share));
       const { logs, total } = await this.#ports.ask(
-        { since: moment(at), until: before(until), from: "oldest", limit: pageSize },
+        { since: timestamp(at), until: before(until), from: "oldest", limit: pageSize },
         signal,
       );
       const start = end - total;

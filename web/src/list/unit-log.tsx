@@ -9,7 +9,7 @@ import { Empty, Loading, NotShown, Problem } from "../ui/parts.tsx";
 import { dayAndTime, type Entry, entryTone, kept } from "./entry.ts";
 import { follow } from "./follow.ts";
 
-const beginning = "1970-01-01T00:00:00Z";
+const epoch = "1970-01-01T00:00:00Z";
 /** Lines that change more often than this cannot be read. */
 const paintEveryMs = 250;
 
@@ -57,7 +57,7 @@ export function UnitLog({ unit, lines = 50 }: { readonly unit: string; readonly 
     notice.value = "";
     isAtEnd.current = true;
     const begin = async (): Promise<void> => {
-      const query = { unit, limit: lines, since: beginning };
+      const query = { unit, limit: lines, since: epoch };
       const found = await call("listLogs", { query }, { signal: stop.signal });
       present = found.logs.map(kept);
       show();
@@ -92,7 +92,7 @@ export function UnitLog({ unit, lines = 50 }: { readonly unit: string; readonly 
       {entries.value.length === 0 ? (
         answer.value.not_shown === undefined && <Empty icon="logs">{texts.unitSilent}</Empty>
       ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard.
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
         <section class="unit-log-box" ref={box} tabIndex={0} aria-label={texts.ofUnit(unit)} onScroll={onScroll}>
           <ol>
             {entries.value.map((entry) => (

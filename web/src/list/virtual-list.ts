@@ -26,7 +26,7 @@ export interface VirtualListOptions {
 /** A list of any length of which only the rows exist that are seen. */
 export interface VirtualList {
   readonly setTotal: (total: number) => void;
-  /** Shows all rows anew. */
+  /** Shows all rows again. */
   readonly refresh: () => void;
   readonly reveal: (index: number, place: "nearest" | "middle") => void;
   readonly toEnd: () => void;

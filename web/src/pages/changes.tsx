@@ -62,7 +62,7 @@ const transactionsOf = ({ transactions }: Answer<"listPackageHistory">): readonl
     text: texts.transaction(packages, command),
   }));
 
-/** What changed lately, by whoever: calls of this service and transactions of the package manager. */
+/** What changed recently, by anyone: calls of this service and transactions of the package manager. */
 export function Recent(): JSX.Element {
   const calls = useCall("listAudit", { query: { limit: 100 } }, { every: pace.seldom });
   const history = useCall("listPackageHistory", { query: { limit: 20 } });

@@ -179,7 +179,7 @@ function Figures({ of: { check_id: id, thresholds } }: { readonly of: HealthChec
   return (
     <Loaded of={answer} rows={2}>
       {({ series }) => {
-        // One moment is no line, and a threshold is not a figure.
+        // One time is not a line, and a threshold is not a figure.
         const drawn = series.filter(({ name, points }) => points.length > 1 && !name.startsWith("warn_"));
         const shown = isAll.value ? drawn : drawn.slice(0, firstFigures);
         if (drawn.length === 0) return null;

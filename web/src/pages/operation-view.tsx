@@ -25,7 +25,7 @@ export function StatusBadge({ of: entry }: { readonly of: OperationEntry }): JSX
   return <Badge tone={tones[status]}>{texts.statuses[status]}</Badge>;
 }
 
-/** Seconds from the beginning to the end, or to now. */
+/** Seconds from the start to the end, or to now. */
 export const took = ({ started_at: from, finished_at: to }: OperationEntry): number | undefined =>
   from === null ? undefined : Math.max(0, ((to === null ? Date.now() : Date.parse(to)) - Date.parse(from)) / 1000);
 

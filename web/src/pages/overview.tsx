@@ -208,7 +208,7 @@ function SignedIn(): JSX.Element {
   );
 }
 
-/** Leads to what waits for approval, whoever may give it or has asked for it. */
+/** Leads to what waits for approval, anyone who may give it or has asked for it. */
 function Waiting(): JSX.Element | null {
   const { data } = useCall("listApprovals", { query: { status: "pending", limit: 1 } }, seldom);
   if (data === undefined || data.total === 0) return null;

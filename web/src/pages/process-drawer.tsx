@@ -17,7 +17,7 @@ function Signals({ of: { pid, name, unit, ...process } }: { readonly of: Process
   const send = (signal: ProcessSignal) =>
     ({
       operation: "signalProcess",
-      // It names the process as it is looked at: another one may have its number by then.
+      // It names the process as it is inspected: another one may have its number by then.
       input: { params: { pid }, body: { signal, start_time: process.start_time } },
       resource: unit ?? "-",
       disabled: process.is_kernel_thread ? texts.isKernel : undefined,

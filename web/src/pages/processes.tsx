@@ -206,7 +206,7 @@ function treeOf(processes: readonly ProcessEntry[], folded: readonly string[]): 
 const textOf = ({ pid, name, user, unit, command }: ProcessEntry): string =>
   `${pid}\n${name}\n${user}\n${unit}\n${command}`.toLowerCase();
 
-/** Keeps what it had while another question is asked: the list would go for a moment with each word that is typed. */
+/** Keeps what it had while another question is asked: the list would go briefly with each word that is typed. */
 function useKept<T>(resource: Resource<T>): Resource<T> {
   const last = useRef<T>(undefined);
   if (resource.data !== undefined) last.current = resource.data;

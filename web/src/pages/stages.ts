@@ -37,7 +37,7 @@ const ofRollback: Begins = [
 ];
 
 /** While it runs, or after it has failed at one of them. */
-function begunStages(begins: Begins, { status, progress, error }: OperationEntry): readonly Stage[] {
+function startedStages(begins: Begins, { status, progress, error }: OperationEntry): readonly Stage[] {
   const at = begins.findLastIndex(
     // Where packages end the watch begins, which alone says when it is over.
     ([id, percent]) => progress.percent >= percent && (id !== "watch" || progress.until !== undefined),
@@ -112,8 +112,8 @@ function stagesOfRollback(result: RollbackReport): readonly Stage[] {
 /** The stages that an operation goes through; none where it has but one. */
 export function stagesOf(entry: OperationEntry): readonly Stage[] {
   const { kind, status, result } = entry;
-  if (isChange(kind)) return status === "done" ? stagesOfChange(result as Applied) : begunStages(ofChange, entry);
+  if (isChange(kind)) return status === "done" ? stagesOfChange(result as Applied) : startedStages(ofChange, entry);
   if (isRollback(kind))
-    return status === "done" ? stagesOfRollback(result as RollbackReport) : begunStages(ofRollback, entry);
+    return status === "done" ? stagesOfRollback(result as RollbackReport) : startedStages(ofRollback, entry);
   return [];
 }

@@ -91,7 +91,7 @@ function Actions({ of: unit }: { readonly of: ServiceDetails }): JSX.Element {
   const isMasked = file.startsWith("masked");
   const isEnabled = unit.enabled || file.startsWith("linked");
   const params = { name };
-  // What has to be confirmed is confirmed below its plan.
+  // What must be confirmed is confirmed below its plan.
   const body = { confirm: true };
   const button = (verb: Verb) =>
     ({

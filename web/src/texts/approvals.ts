@@ -50,7 +50,7 @@ export const texts = {
     failed: "It failed.",
     denied: (name: string) => `${name} has denied it.`,
     expired: "It was not approved in time.",
-    cancelled: "It was withdrawn by whoever had proposed it.",
+    cancelled: "It was withdrawn by its proposer.",
   },
   changed: "It was planned again, and would now do something else than before.",
   added: (line: string) => `New: ${line}`,

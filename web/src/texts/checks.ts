@@ -15,7 +15,7 @@ export const texts = {
   running: "Running …",
   noFix: "There is no fix for it.",
   silence: "Silence",
-  silenceTitle: (name: string) => `Tell nobody of ${name}`,
+  silenceTitle: (name: string) => `Silence ${name}`,
   silenceFor: "For",
   spans: { 1: "an hour", 8: "8 hours", 24: "a day", 168: "a week", 720: "30 days" },
   comment: "Why, for others",

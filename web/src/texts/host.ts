@@ -20,7 +20,7 @@ export const disksTexts = {
   swaps: "Swap",
   noSwap: "There is no swap.",
   noDevices: "No disks can be seen from here.",
-  usage: "What takes room",
+  usage: "What uses space",
   usageHow: "Measures a directory, on one file system, at most 20 seconds.",
   path: "Directory",
   measure: "Measure",

@@ -72,7 +72,7 @@ export const texts = {
   copyLink: "Copy link",
   link: "Link to it",
   notInList: "It does not match the filters, so that the list does not show it.",
-  gone: "The journal does not have this entry any more.",
+  gone: "The journal no longer has this entry.",
   timestamp: "Time",
   priority: "Priority",
   unit: "Unit",

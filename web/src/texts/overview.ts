@@ -51,7 +51,7 @@ export const texts = {
   toUsers: "Users",
   nobody: "Nobody is signed in to the host.",
   session: (user: string, from: string, service: string) => `${user} ${from === "" ? `by ${service}` : `from ${from}`}`,
-  recent: "Changed lately",
+  recent: "Changed recently",
   noChanges: "Nothing has changed.",
   olderChanges: (count: number) => `Show ${count} older`,
   change: (operation: string, target: string, key: string | null) =>

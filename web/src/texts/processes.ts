@@ -42,7 +42,7 @@ export const texts = {
     USR1: "USR1: what the program takes it for",
     USR2: "USR2: what the program takes it for",
     STOP: "STOP: hold it",
-    CONT: "CONT: let it go on",
+    CONT: "CONT: let it continue",
   },
   isKernel: "Threads of the kernel take no signals.",
   ended: (pid: string) => `There is no process ${pid}: it has ended.`,

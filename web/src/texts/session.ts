@@ -54,14 +54,14 @@ export const accessTexts = {
   signOut: "Sign out",
   passkeys: "Passkeys",
   passkeyHow:
-    "A passkey signs you in without the key, with this device or a security key. Whoever has it may do what the key may.",
+    "A passkey signs you in without the key, with this device or a security key. Anyone who has it may do what the key may.",
   passkeyNeedsAccess: "To register one, get administrative access.",
   name: "Name",
   domain: "For",
   remove: "Remove",
   removePasskey: (name: string) => `Remove the passkey ${name}`,
   registered: (name: string) => `The passkey ${name} signs you in from now on.`,
-  removed: (name: string) => `The passkey ${name} was removed. Sessions that were begun with it go on.`,
+  removed: (name: string) => `The passkey ${name} was removed. Sessions that were started with it continue.`,
   newPasskey: "Name of a new passkey",
   register: "Register a passkey",
 } as const;

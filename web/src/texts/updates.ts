@@ -10,7 +10,7 @@ export const texts = {
   unknown: "Updates are not known: there are no package lists yet.",
   pending: (total: number, security: number) =>
     security === 0 ? `${counted(total, "update")}.` : `${counted(total, "update")}, ${security} of them for security.`,
-  noSecurity: (manager: string) => `${manager} does not tell security updates from others.`,
+  noSecurity: (manager: string) => `${manager} does not distinguish security updates from others.`,
   listsFrom: "Package lists from",
   refresh: "Refresh lists",
   refreshing: "Refreshing …",

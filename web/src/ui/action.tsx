@@ -313,7 +313,7 @@ export function ActionButton<K extends Name>(props: ActionProps<K>): JSX.Element
   const missing = identity.value === undefined ? texts.accessUnknown : shared.missingScope(scope);
   const lacks = mayDo(scope, resource) === "lacks" ? missing : disabled;
   const latest = props as unknown as ActionProps<Name>;
-  // Settings above the plan change what is asked. At once: a field that got its value a moment later would lose what was typed meanwhile.
+  // Settings above the plan change what is asked. At once: a field that got its value a short time later would lose what was typed meanwhile.
   useLayoutEffect(() => {
     const now = shown.peek();
     if (now?.of === own) shown.value = { ...now, props: latest };

@@ -39,7 +39,7 @@ const numbered = /^\s{0,9}\d{1,9}[.)]\s+(.*)$/;
 /** The blocks of a text: headings, lists without levels, code between fences, and paragraphs. */
 export function blocksOf(markdown: string): readonly Block[] {
   const blocks: Block[] = [];
-  /** What the next line goes on with. */
+  /** What the next line continues with. */
   let open: { readonly is: "paragraph" | "ordered" | "bullets"; readonly lines: string[] } | undefined;
   const close = (): void => {
     if (open?.is === "paragraph") blocks.push({ is: "paragraph", text: inlinesOf(open.lines.join(" ")) });

@@ -23,7 +23,7 @@ setInterval(() => {
   if (document.visibilityState === "visible") now.value = Date.now();
 }, 15_000);
 
-/** How long ago, with the moment itself where it is pointed at. */
+/** How long ago, with the time itself where it is pointed at. */
 export function Time({ at }: { readonly at: string | null | undefined }): JSX.Element {
   if (at === null || at === undefined) return <span class="quiet">–</span>;
   return (
@@ -225,7 +225,7 @@ export function TextBox(props: {
     <section
       ref={box}
       class="text-box"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard.
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
       tabIndex={0}
       aria-label={label}
       onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {

@@ -55,7 +55,7 @@ export function Table<T>(props: TableProps<T>): JSX.Element {
   const by = onSort === undefined ? own.value : props.sorted;
   const isDown = by?.startsWith("-") === true;
   const id = isDown ? by?.slice(1) : by;
-  /** Figures are looked at from the most to the least. */
+  /** Figures are inspected from the most to the least. */
   const next = (column: Column<T>): string =>
     (column.id === id ? !isDown : column.align === "end") ? `-${column.id}` : column.id;
   const sortBy = (column: Column<T>): void => {
@@ -72,7 +72,7 @@ export function Table<T>(props: TableProps<T>): JSX.Element {
     `${align ?? ""} ${narrow === undefined ? "" : "wide"}`.trim();
   return (
     <>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard. */}
       <section class="table-box" tabIndex={0} aria-label={label}>
         <table>
           <thead>

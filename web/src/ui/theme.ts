@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 type Theme = "light" | "dark";
 const place = "steward-theme";
 
-/** Charts are painted anew when it changes. */
+/** Charts are painted again when it changes. */
 export const theme = signal<Theme>(document.documentElement.dataset["theme"] === "dark" ? "dark" : "light");
 
 function show(next: Theme): void {
@@ -17,7 +17,7 @@ export function switchTheme(): void {
   show(next);
 }
 
-// The system goes from day to night; whoever has chosen keeps the choice.
+// The system goes from day to night; anyone who has chosen keeps the choice.
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", ({ matches }) => {
   if (localStorage.getItem(place) === null) show(matches ? "dark" : "light");
 });

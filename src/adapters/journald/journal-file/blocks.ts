@@ -1,6 +1,6 @@
 import { readSync, readvSync } from "node:fs";
 
-/** A part of a journal file is not what it must be: the reader leaves it out and goes on. */
+/** A part of a journal file is not what it must be: the reader leaves it out and continues. */
 export class DamagedJournal extends Error {
   override readonly name = "DamagedJournal";
 
@@ -58,11 +58,11 @@ const keysPerFile = 2 ** 31;
 
 /** What blocks are counted in, so that they and others share the memory. */
 export interface BlockBudget {
-  readonly room: () => number;
+  readonly space: () => number;
   readonly count: (bytes: number) => void;
 }
 
-const unbounded: BlockBudget = { room: () => Infinity, count: () => {} };
+const unbounded: BlockBudget = { space: () => Infinity, count: () => {} };
 
 export function createBlockPool(
   maxBlocks: number,
@@ -98,10 +98,10 @@ export function createBlockPool(
     beforeRead,
     get: (key) => blocks.get(key),
     take(key, evicted) {
-      const room = budget.room();
-      if (blocks.size >= maxBlocks || (free.length === 0 && room < viewSize)) dropOldest();
+      const space = budget.space();
+      if (blocks.size >= maxBlocks || (free.length === 0 && space < viewSize)) dropOldest();
       // Others have taken theirs: memory is given back by and by.
-      if (room < 0) {
+      if (space < 0) {
         dropOldest();
         if (free.length > 1) release(1);
       }
@@ -129,7 +129,7 @@ export interface Blocks {
    */
   readonly seek: (offset: number, length: number) => number;
   readonly view: View;
-  /** Reads bytes at once that are about to be sought. Of more than there is room for the first are read. */
+  /** Reads bytes at once that are about to be sought. Of more than there is space for the first are read. */
   readonly readAhead: (from: number, to: number) => void;
   readonly forget: () => void;
   /** Fills memory with what stands from an offset on. @returns how many bytes there were. */
@@ -165,7 +165,7 @@ function missing(pool: BlockPool, fileKey: number, from: number, to: number): re
   return [first, last];
 }
 
-/** @returns undefined where there is so little room that the first would give its memory to the last. */
+/** @returns undefined where there is so little space that the first would give its memory to the last. */
 function takeTogether(
   pool: BlockPool,
   first: number,

@@ -55,9 +55,9 @@ function blocksOf(frame: Buffer): { readonly blocks: Buffer; readonly size: numb
 
 /**
  * Unpacks many payloads in one call, which takes less than half of the time: setting up zstd costs more than a payload does.
- * The call goes on with the next frame where one fills its piece of memory, so each is made to: it gets another header and a
+ * The call continues with the next frame where one fills its piece of memory, so each is made to: it gets another header and a
  * first block that repeats a byte (RFC 8878, 3.1.1).
- * @returns undefined where each has to be unpacked for itself.
+ * @returns undefined where each must be unpacked for itself.
  */
 export function unpackTogether(packed: readonly Buffer[]): readonly Buffer[] | undefined {
   const frames = packed.map(blocksOf).filter((frame) => frame !== undefined);
@@ -198,7 +198,7 @@ export function* dataOfField(file: JournalFile, name: string): Generator<number>
 
 /**
  * Names of all fields of the file.
- * @param onDamage is told of a chain that breaks; the others are followed all the same.
+ * @param onDamage is called with a chain that breaks; the others are followed all the same.
  */
 export function fieldNamesOf(file: JournalFile, onDamage: (error: DamagedJournal) => void): readonly string[] {
   const { offset: table, buckets } = file.header.fieldHashTable;

@@ -19,7 +19,7 @@ export interface EntryHead {
   readonly xorLow: number;
 }
 
-/** An object that the next read fills anew: one for each entry of a page is much to collect. */
+/** An object that the next read fills again: one for each entry of a page is much to collect. */
 export type Refilled<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** A time of two words, and what a number does not hold of it. */

@@ -8,11 +8,11 @@ import { createBlockPool, DamagedJournal } from "./blocks.ts";
 import { NotAJournal, openJournalFile, parseHeader } from "./file.ts";
 import * as layout from "./layout.ts";
 
-let folder = "";
+let directory = "";
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "journal-file-"));
+  directory = mkdtempSync(join(tmpdir(), "journal-file-"));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 /** A file with a header and, after it, the bytes 0, 1, 2, … of which every multiple of 4096 begins a data object. */
 function writeFile(length: number): string {
@@ -26,7 +26,7 @@ function writeFile(length: number): string {
     bytes.writeUInt8(layout.objectType.data, at);
     bytes.writeBigUInt64LE(64n, at + 8);
   }
-  const path = join(folder, "some.journal");
+  const path = join(directory, "some.journal");
   writeFileSync(path, bytes);
   return path;
 }
@@ -48,7 +48,7 @@ it("any bytes are a journal header or are refused as none", () => {
 describe("an open journal file", () => {
   it("gives any of its bytes, through blocks or around them", () => {
     const length = 300_000;
-    // Room for two blocks only, so that they take each other's place.
+    // Space for two blocks only, so that they take each other's place.
     const file = openJournalFile(writeFile(length), createBlockPool(2));
     const expected = (at: number): number => at & 0xff;
     fc.assert(
@@ -66,13 +66,13 @@ describe("an open journal file", () => {
 
   it.each([
     ["no limit", Number.POSITIVE_INFINITY],
-    ["no room", -1],
-  ])("gives the same bytes after reading ahead with %s", (_, room) => {
+    ["no space", -1],
+  ])("gives the same bytes after reading ahead with %s", (_, space) => {
     const length = 300_000;
     const path = writeFile(length);
     const file = openJournalFile(
       path,
-      createBlockPool(24, () => {}, { room: () => room, count: () => {} }),
+      createBlockPool(24, () => {}, { space: () => space, count: () => {} }),
     );
     const bytes = readFileSync(path);
     const place = fc.tuple(fc.boolean(), fc.nat({ max: length - 1 }), fc.integer({ min: 1, max: 150_000 }));
@@ -117,7 +117,7 @@ describe("an open journal file", () => {
 });
 
 it("a pipe with the name of a journal blocks no reader", () => {
-  const path = join(folder, "pipe.journal");
+  const path = join(directory, "pipe.journal");
   execFileSync("mkfifo", [path]);
   expect(() => openJournalFile(path, createBlockPool(1))).toThrow();
 });

@@ -70,7 +70,7 @@ export interface JournalFile {
   readonly inode: string;
   readonly blocks: Blocks;
   /**
-   * Reads the header anew, and forgets blocks when it has changed.
+   * Reads the header again, and forgets blocks when it has changed.
    * @returns whether it has.
    * @throws NotAJournal when the file was overwritten by something else.
    */
@@ -82,11 +82,11 @@ export interface JournalFile {
    */
   readonly object: (offset: number, type: number, minSize: number) => number;
   /**
-   * Whether something was written since the header was last read; what was read so far is forgotten then. What a block tells of
+   * Whether something was written since the header was last read; what was read so far is forgotten then. What a block says of
    * may stand in another one that was read before it.
    */
   readonly forgetIfWritten: () => boolean;
-  /** Whether the file still has a name; a deleted one keeps its room on the disk until it is closed. */
+  /** Whether the file still has a name; a deleted one keeps its space on the disk until it is closed. */
   readonly isLinked: () => boolean;
   readonly number: (offset: number) => number;
   readonly close: () => void;
@@ -120,7 +120,7 @@ function createJournalFile(fd: number, blocks: Blocks): JournalFile {
 
   const refresh = (): boolean => {
     const count = readSync(fd, headerBytes, 0, headerBytes.length, 0);
-    // Asked after the header was read: what the header tells of is within this size.
+    // Asked after the header was read: what the header describes is within this size.
     const stat = fstatSync(fd);
     if (!stat.isFile()) throw new NotAJournal("it is not a regular file");
     const isSame = stat.size === size && header !== undefined && headerBytes.equals(previous);

@@ -79,5 +79,5 @@ export const entryArrayObject = { next: 16, items: 24 } as const;
 
 export const bucketSize = 16;
 
-/** systemd takes no moment beyond this for one: 2^55 microseconds. */
+/** systemd takes no time beyond this for one: 2^55 microseconds. */
 export const latestRealtime = 2 ** 55;

@@ -6,7 +6,7 @@ const sizeBytes = 8;
 /** A byte of a block stands for at most this many: each byte of a length adds no more than 255. */
 const maxRatio = 255;
 const minMatch = 4;
-/** A length of this many in a token goes on in the bytes that follow. */
+/** A length of this many in a token continues in the bytes that follow. */
 const openLength = 15;
 
 const malformedLz4 = (): RangeError => new RangeError("malformed LZ4 block");

@@ -1,6 +1,6 @@
 /**
  * A map from offsets in a file to small numbers, made for being asked millions of times: open addressing with linear
- * probing in two typed arrays. It never holds more than its bound; when that is reached it starts anew, since what matters
+ * probing in two typed arrays. It never holds more than its bound; when that is reached it starts over, since what matters
  * is soon there again.
  */
 export interface OffsetTable {

@@ -8,7 +8,7 @@ import { expect, it } from "vitest";
 
 const gateFile = fileURLToPath(new URL("./unpack-gate.ts", import.meta.url));
 
-/** Threads that do nothing but unpack, and are ended at any moment. */
+/** Threads that do nothing but unpack, and are ended at any time. */
 const program = `
   import { Worker, isMainThread, workerData } from "node:worker_threads";
   import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
@@ -40,10 +40,10 @@ const program = `
 `;
 
 it("no thread is terminated while it decompresses, also at the end of the process", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "steward-gate-"));
-  const file = join(folder, "program.mjs");
+  const directory = mkdtempSync(join(tmpdir(), "steward-gate-"));
+  const file = join(directory, "program.mjs");
   writeFileSync(file, program);
   const { stdout } = await promisify(execFile)(process.execPath, [file]);
   expect(stdout).toBe("all ended");
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });

@@ -1,6 +1,6 @@
 /**
  * Node aborts the whole process when a thread is ended between making a decompressor and setting it up. So a thread says when it
- * unpacks, and whoever ends it waits for that: each writes its own place first and reads the other's then, so that one of them
+ * unpacks, and anyone who ends it waits for that: each writes its own place first and reads the other's then, so that one of them
  * always sees the other.
  */
 export type UnpackGate = Int32Array<SharedArrayBuffer>;

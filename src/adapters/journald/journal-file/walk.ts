@@ -7,7 +7,7 @@ import * as layout from "./layout.ts";
 export type Finder = (bytes: Uint8Array, from: number, to: number) => boolean;
 
 export interface Search {
-  /** Undefined where only the text itself tells. */
+  /** Undefined where only the text itself shows it. */
   readonly finder: Finder | undefined;
   /** Whether what the finder finds fits, so that the text need not be asked. */
   readonly isDecided: boolean;

@@ -23,8 +23,8 @@ const long = of(
 
 it.each([
   ["the settings of systemd", bySystemd, lines],
-  ["literals told apart by their position", byPosition, lines],
-  ["literals told apart by what is before them", byLiterals, lines],
+  ["literals distinguished by their position", byPosition, lines],
+  ["literals distinguished by what is before them", byLiterals, lines],
   ["several chunks", long, Buffer.alloc(3_000_000, "abc")],
 ])("XZ: unpacks %s", (_, packed, content) => {
   expect(unpackXz(packed, limit).equals(content)).toBe(true);

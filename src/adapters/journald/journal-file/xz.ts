@@ -32,7 +32,7 @@ export function unpackXz(packed: Uint8Array, maxBytes: number): Buffer {
   return content;
 }
 
-/** Where the content of the block begins: behind its header, which may tell sizes that the chunks tell anyway. */
+/** Where the content of the block begins: behind its header, which may have sizes that the chunks have anyway. */
 function blockContent(packed: Uint8Array): number {
   const size = ((packed[streamHeaderSize] ?? 0) + 1) * 4;
   const flags = packed[streamHeaderSize + 1] ?? 0;
@@ -112,7 +112,7 @@ const positions = 16;
 const slots = 64;
 const slotTables = 4;
 const literalSize = 0x300;
-/** Of the bits that tell where a literal stands and what is before it, LZMA2 permits four. */
+/** Of the bits that say where a literal stands and what is before it, LZMA2 permits four. */
 const maxLiteralBits = 4;
 
 /** Where the probabilities of each decision begin. */
@@ -137,7 +137,7 @@ interface Model {
   /** The last four distances, the newest first. */
   readonly distances: [number, number, number, number];
   state: number;
-  /** Bits of the byte before, and masks for the position, by which decisions are told apart. */
+  /** Bits of the byte before, and masks for the position, by which decisions are distinguished. */
   literalBits: number;
   literalMask: number;
   positionMask: number;
@@ -261,7 +261,7 @@ function decodeDistance(range: Range, probs: Uint16Array, length: number): numbe
 function decodeLiteral(range: Range, { probs, state }: Model, base: number, matched: number): number {
   let node = 1;
   if (state >= 7) {
-    // After a match the byte that would have gone on with it tells what is unlikely.
+    // After a match the byte that would have continued it shows what is unlikely.
     for (let rest = matched; node < 0x100; ) {
       const expected = (rest >>> 7) & 1;
       rest <<= 1;

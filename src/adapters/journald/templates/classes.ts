@@ -31,7 +31,7 @@ export interface EntryClass {
 /** What is known of the entries of a file, up to one. */
 export interface ClassTable {
   readonly origins: Origin[];
-  /** The first one has what cannot be told apart, or read. */
+  /** The first one has what cannot be distinguished, or read. */
   readonly classes: EntryClass[];
   /** For each entry in the order of the file its class. */
   numbers: Uint16Array<ArrayBuffer>;
@@ -41,7 +41,7 @@ export interface ClassTable {
   generalized: number;
 }
 
-/** Of all files so many kinds of messages are told apart, and of each so many however many others have. */
+/** Of all files so many kinds of messages are distinguished, and of each so many however many others have. */
 const [maxInAll, leastOfFile] = [32_768, 2048];
 /** Of a file so many, with so many characters together. */
 const [maxClasses, maxCharacters] = [8192, 2 * 1024 * 1024];
@@ -119,7 +119,7 @@ function createClassFinder(table: ClassTable, count: ClassCount) {
     const number = byMessageId.get(origin);
     const known = number === undefined ? undefined : classes[number];
     if (number === undefined || known === undefined) return make(origin, text);
-    // Each one counts: what is shown of a class has to be in all of its messages, since not everyone may read all of them.
+    // Each one counts: what is shown of a class must be in all of its messages, since not everyone may read all of them.
     const common = generalize(wordsOf(known.text), wordsOf(text)).join(" ");
     if (common !== known.text) table.generalized += 1;
     known.text = common;
@@ -146,8 +146,8 @@ function createClassFinder(table: ClassTable, count: ClassCount) {
 }
 
 /**
- * Tells the entries of a file apart, in its order, from where the table ends.
- * @returns what goes on to this many entries of the file.
+ * Distinguishes the entries of a file, in its order, from where the table ends.
+ * @returns what continues to this many entries of the file.
  */
 export function createClassifier(source: Source, table: ClassTable, classCount: ClassCount): (length: number) => void {
   const masking = createMasking(randomInt(2 ** 32));
@@ -220,7 +220,7 @@ export function createClassifier(source: Source, table: ClassTable, classCount: 
         read = offset + bytesAhead;
         source.file.blocks.readAhead(offset - bytesBefore, read + bytesBefore);
       }
-      // All that may throw comes first: what was begun goes on where it ended.
+      // All that may throw comes first: what was started continues where it ended.
       const time = origins.read(offset, placed) ? timeOf(offset) : undefined;
       const number = time === undefined ? 0 : classOf();
       table.numbers[position] = number;

@@ -63,7 +63,7 @@ function group(tables: readonly ClassTable[], memory: readonly Remembered[]): Gr
   };
 }
 
-/** Finds the templates of what is remembered and of the classes of several files: anew when there are new ones, or more general ones. */
+/** Finds the templates of what is remembered and of the classes of several files: again when there are new ones, or more general ones. */
 export function createGrouping(): (tables: readonly ClassTable[], memory: readonly Remembered[]) => Grouping {
   let known: readonly ClassTable[] = [];
   let remembered: readonly Remembered[] = [];

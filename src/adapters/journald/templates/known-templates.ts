@@ -56,7 +56,7 @@ export interface SourceTemplates {
   readonly grouping: Grouping;
 }
 
-/** Tells the entries of files apart. What it knows of a file it keeps as long as the file is open. */
+/** Distinguishes the entries of files. What it knows of a file it keeps as long as the file is open. */
 export interface KnownTemplates {
   /** @throws as a query. */
   readonly of: (sources: readonly Source[]) => SourceTemplates;
@@ -73,7 +73,7 @@ export function createKnownTemplates(memoryOf: () => TemplateMemory): KnownTempl
     known.set(source, table);
     const { length } = source.all();
     if (table.length >= length) return table;
-    // What is needed to go on is made anew: of all files together it may be much.
+    // What is needed to continue is rebuilt: of all files together it may be much.
     createClassifier(source, table, classCount)(length);
     return table;
   };
@@ -92,7 +92,7 @@ export type OfTemplate = (source: Source, postings: Postings, isAny: boolean) =>
 
 /**
  * Those of one template, the same that are counted as its entries.
- * @param units of which one must have it: who sees some units only is not told what others write.
+ * @param units of which one must have it: a caller who sees some units only does not see what others write.
  * @throws LogQueryRefused where there is no such template, and as a query.
  */
 export function findTemplate(

@@ -63,7 +63,7 @@ export function createLearner(
   path: string,
   memoryOf: () => TemplateMemory,
 ): (sources: readonly Source[], budgetMs: number) => boolean {
-  const begun = new WeakMap<Source, { readonly table: ClassTable; readonly classify: (length: number) => void }>();
+  const started = new WeakMap<Source, { readonly table: ClassTable; readonly classify: (length: number) => void }>();
   /** What is not written yet. */
   let files: Record<string, number> | undefined;
   const learned = new Set<ClassTable>();
@@ -71,11 +71,11 @@ export function createLearner(
 
   const learnFile = (source: Source, from: number, endsAt: number): ClassTable => {
     const { length } = source.all();
-    let reading = begun.get(source);
+    let reading = started.get(source);
     if (reading?.table.length !== from) {
       const table = tableFrom(from);
       reading = { table, classify: createClassifier(source, table, { inAll: 0 }) };
-      begun.set(source, reading);
+      started.set(source, reading);
     }
     const { table, classify } = reading;
     do classify(Math.min(length, table.length + entriesAtOnce));

@@ -17,11 +17,11 @@ const template = (text: string, rest: Partial<Remembered> = {}): Remembered => (
 });
 
 const open = () => {
-  const folder = mkdtempDisposableSync(join(tmpdir(), "steward-memory-"));
-  const path = join(folder.path, "log-templates.json");
+  const directory = mkdtempDisposableSync(join(tmpdir(), "steward-memory-"));
+  const path = join(directory.path, "log-templates.json");
   const faults: Fault[] = [];
   const read = createMemoryReader(path, (fault) => void faults.push(fault));
-  return { [Symbol.dispose]: () => folder.remove(), path, faults, read };
+  return { [Symbol.dispose]: () => directory.remove(), path, faults, read };
 };
 
 describe("remembered templates", () => {
@@ -42,7 +42,7 @@ describe("remembered templates", () => {
     ["of other rows", (text: string) => text.replace(",1,2,", ",1,")],
     ["of no rows", () => '{"version":1}'],
     ["a list", () => "[]"],
-  ])("are none where the table is %s, which is told once", (_, change) => {
+  ])("are none where the table is %s, which is reported once", (_, change) => {
     using memory = open();
     writeMemory(memory.path, { templates: [template("x")], files: { aa: 3 }, knownSince: 5 });
     writeFileSync(memory.path, change(readFileSync(memory.path, "utf8")));
@@ -56,7 +56,7 @@ describe("remembered templates", () => {
     expect([memory.read(), memory.faults]).toEqual([{ templates: [], files: {}, knownSince: null }, []]);
   });
 
-  it("are errors first and then the newest, where they are more than there is room for", () => {
+  it("are errors first and then the newest, where they are more than there is space for", () => {
     const many = Array.from({ length: 20_000 }, (_, at) => template(`said ${at}`, { last: at }));
     const errors = [template("old error", { last: 0, firstError: 0 })];
     const kept = bounded([...many, ...errors]);

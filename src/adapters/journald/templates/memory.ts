@@ -81,7 +81,7 @@ export function writeMemory(path: string, { templates, ...rest }: TemplateMemory
 }
 
 /**
- * Reads it again when it has changed. Without a table, or with a damaged one, nothing is remembered: it is made anew.
+ * Reads it again when it has changed. Without a table, or with a damaged one, nothing is remembered: it is rebuilt.
  * @param path undefined: nothing is remembered.
  */
 export function createMemoryReader(path: string | undefined, onDamage: (fault: Fault) => void): () => TemplateMemory {

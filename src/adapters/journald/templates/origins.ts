@@ -22,13 +22,13 @@ export interface Placed {
   message: number;
 }
 
-/** Of a file so many kinds of origins are told apart. */
+/** Of a file so many kinds of origins are distinguished. */
 const maxOrigins = 4096;
 const maxPlaceLength = 255;
 
 /** The first bytes of fields that say of what kind an entry is, as a number. */
 const startOf = (name: string): number => Buffer.from(name, "latin1").readUInt32LE(0);
-const telling = [
+const reporter = [
   "MESSAGE_ID=",
   "PRIORITY=",
   "_SYSTEMD_UNIT=",
@@ -42,7 +42,7 @@ const telling = [
   "_PID=1",
   "_UID=0",
 ].map((text) => Buffer.from(text, "latin1"));
-const starts = new Set(telling.map((text) => startOf(text.toString("latin1"))));
+const starts = new Set(reporter.map((text) => startOf(text.toString("latin1"))));
 const [messageField, codeFile, codeLine] = ["MESSAGE=", "CODE_FILE=", "CODE_LINE="].map((text) =>
   Buffer.from(text, "latin1"),
 ) as [Buffer, Buffer, Buffer];
@@ -70,7 +70,7 @@ interface Known {
 }
 
 /**
- * Tells of what kind the entries of a file are. What entries have in common is looked at once.
+ * Says of what kind the entries of a file are. What entries have in common is inspected once.
  * @param origins those that are known, to which it adds; entries of more have the number -1.
  */
 export function createOrigins(source: Source, origins: Origin[]) {
@@ -120,7 +120,7 @@ export function createOrigins(source: Source, origins: Origin[]) {
   };
 
   /** Whether a field that no other entry has so far says of what kind it is, and where the message is among these. */
-  const lookAtOwn = (from: number, to: number): { readonly tells: boolean; readonly message: number } => {
+  const lookAtOwn = (from: number, to: number): { readonly isDecisive: boolean; readonly message: number } => {
     let message = 0;
     for (let index = from; index < to; index += 1) {
       const payload = source.payloadOf(items[index] ?? 0);
@@ -129,10 +129,10 @@ export function createOrigins(source: Source, origins: Origin[]) {
       if (end - start < 5) continue;
       if (begins(bytes, start, end, messageField)) {
         if (message === 0) message = items[index] ?? 0;
-      } else if (starts.has(bytes.readUInt32LE(start)) && telling.some((name) => begins(bytes, start, end, name)))
-        return { tells: true, message };
+      } else if (starts.has(bytes.readUInt32LE(start)) && reporter.some((name) => begins(bytes, start, end, name)))
+        return { isDecisive: true, message };
     }
-    return { tells: false, message };
+    return { isDecisive: false, message };
   };
 
   return {
@@ -141,8 +141,8 @@ export function createOrigins(source: Source, origins: Origin[]) {
       const count = source.readItems(offset, items);
       if (count === 0) return false;
       const shared = countShared(items, count, offset);
-      const { tells, message } = lookAtOwn(shared, count);
-      if (tells) {
+      const { isDecisive, message } = lookAtOwn(shared, count);
+      if (isDecisive) {
         into.origin = numberOf(count);
         into.message = messageAmong(0, count);
         return true;

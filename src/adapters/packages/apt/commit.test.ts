@@ -5,8 +5,8 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type PackageChange, type TransactionPlan, UpdateRefused } from "#domain/ports/packages.ts";
 import { type Transaction, TransactionFailed, unitFor } from "../common/transactions.ts";
+import { argumentsFor, toArguments } from "./arguments.ts";
 import { createCommit, createMarks, markCommands, wordsToMark } from "./commit.ts";
-import { toArguments, wordsFor } from "./words.ts";
 
 const change = (name: string, rest: Partial<PackageChange> = {}): PackageChange => ({
   name,
@@ -17,20 +17,20 @@ const change = (name: string, rest: Partial<PackageChange> = {}): PackageChange 
   ...rest,
 });
 
-let folder: string;
+let directory: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-apt-test-"));
+  directory = mkdtempSync(join(tmpdir(), "steward-apt-test-"));
 });
 
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 describe("words for apt", () => {
   it("are never options or more than one word", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (name, to) => {
         try {
-          const words = toArguments(wordsFor([change(name, { to })]));
+          const words = toArguments(argumentsFor([change(name, { to })]));
           const operands = words.slice(words.indexOf("--") + 1);
           expect(operands).toHaveLength(1);
           expect(operands[0]).toMatch(/^[a-z0-9][a-z0-9+.-]*:amd64=[A-Za-z0-9.+:~-]+$/);
@@ -64,35 +64,35 @@ describe("a commit", () => {
 
   /** A commit whose simulations say these one after the other, and whose transactions do that. */
   function started(simulated: readonly (readonly PackageChange[])[], ends: readonly (Error | undefined)[] = []) {
-    const begun: Transaction[] = [];
+    const launched: Transaction[] = [];
     let asked = 0;
-    const marks = createMarks(folder);
+    const marks = createMarks(directory);
     const commit = createCommit({
       simulate: { changes: () => Promise.resolve(simulated[asked++] ?? plan.changes) },
       async transact(transaction) {
-        const error = ends[begun.length];
+        const error = ends[launched.length];
         await transaction.before?.();
-        begun.push(transaction);
+        launched.push(transaction);
         if (error !== undefined) throw error;
         return "";
       },
       paths: { frontendLock: "/frontend", databaseLock: "/database" },
       isAutomatic: () => Promise.resolve(() => false),
       marks,
-      folders: { packages: folder, archives: folder },
+      directories: { packages: directory, archives: directory },
     });
     const progress = { step: () => undefined, line: () => undefined };
     const run = (given: TransactionPlan = plan) => commit(given, { id: "one", progress }, signal);
-    return { run, begun, marks };
+    return { run, launched, marks };
   }
 
   it.each([
     ["before the download", [[]], 0],
     ["after it", [plan.changes, [change("app")]], 1],
   ] as const)("is refused when something else would be done: %s", async (_, simulated, count) => {
-    const { run, begun } = started(simulated);
+    const { run, launched } = started(simulated);
     await expect(run()).rejects.toThrow(UpdateRefused);
-    expect(begun).toHaveLength(count);
+    expect(launched).toHaveLength(count);
   });
 
   it("remembers the marks when it breaks off", async () => {
@@ -101,21 +101,21 @@ describe("a commit", () => {
     expect(await marks.read("steward-packages-one")).toEqual(["fresh:amd64"]);
   });
 
-  it("is refused where there is no room", async () => {
+  it("is refused where there is no space", async () => {
     for (const bytes of [{ downloadBytes: 10 ** 18 }, { diskBytes: 10 ** 18 }]) {
-      const { run, begun } = started([]);
-      await expect(run({ ...plan, ...bytes })).rejects.toThrow(/^there is no room: .* are needed$/);
-      expect(begun).toEqual([]);
+      const { run, launched } = started([]);
+      await expect(run({ ...plan, ...bytes })).rejects.toThrow(/^not enough disk space: .* are needed$/);
+      expect(launched).toEqual([]);
     }
   });
 });
 
 describe("marks that are to be set", () => {
   it("are remembered over attempts, and forgotten", async () => {
-    const marks = createMarks(join(folder, "deep"));
+    const marks = createMarks(join(directory, "deep"));
     expect(await marks.read("unit")).toEqual([]);
     await marks.remember("unit", ["a", "b:amd64"]);
-    await createMarks(join(folder, "deep")).remember("unit", ["b:amd64", "c"]);
+    await createMarks(join(directory, "deep")).remember("unit", ["b:amd64", "c"]);
     expect(await marks.read("unit")).toEqual(["a", "b:amd64", "c"]);
     expect(await marks.read("other")).toEqual([]);
     await marks.forget("unit");
@@ -123,7 +123,7 @@ describe("marks that are to be set", () => {
   });
 
   it("are names and nothing else, whatever the file holds", async () => {
-    writeFileSync(join(folder, "unit.auto"), "good\n--option=x\n\nBad name\n");
-    expect(await createMarks(folder).read("unit")).toEqual(["good"]);
+    writeFileSync(join(directory, "unit.auto"), "good\n--option=x\n\nBad name\n");
+    expect(await createMarks(directory).read("unit")).toEqual(["good"]);
   });
 });

@@ -14,23 +14,23 @@ import {
 import { formatBytes } from "#kernel/text.ts";
 import { demandSame } from "../common/changes.ts";
 import { asResult, longestMs, type Transact, type Transaction, unitFor } from "../common/transactions.ts";
-import { qualifiedName } from "./database.ts";
-import { parseStatusLine, readableLine } from "./output.ts";
-import type { Simulate } from "./plan.ts";
 import {
+  type AptArguments,
   type AptPaths,
-  type AptWords,
+  argumentsFor,
   isPackageName,
+  packageArgument,
   toArguments,
   withoutCaches,
   withoutSources,
-  wordOf,
-  wordsFor,
-} from "./words.ts";
+} from "./arguments.ts";
+import { qualifiedName } from "./database.ts";
+import { parseStatusLine, readableLine } from "./output.ts";
+import type { Simulate } from "./plan.ts";
 
 /** Packages to be marked automatic after a transaction; written down before it, since apt takes no mark of half-installed ones. */
-export function createMarks(folder: string) {
-  const pathOf = (unit: string): string => join(folder, `${unit}.auto`);
+export function createMarks(directory: string) {
+  const pathOf = (unit: string): string => join(directory, `${unit}.auto`);
 
   const read = async (unit: string): Promise<readonly string[]> => {
     const text = await readTextOrEmpty(pathOf(unit));
@@ -43,7 +43,7 @@ export function createMarks(folder: string) {
     async remember(unit: string, words: readonly string[]): Promise<void> {
       const all = [...new Set([...(await read(unit)), ...words])];
       if (all.length === 0) return;
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await mkdir(directory, { recursive: true, mode: 0o700 });
       writeFileAtomic(pathOf(unit), all.map((word) => `${word}\n`).join(""));
     },
     forget: (unit: string): Promise<void> => rm(pathOf(unit), { force: true }),
@@ -65,7 +65,7 @@ export const progressReporter =
     if (text !== undefined) progress.line(text);
   };
 
-/** Apt marks what it is told to install as manual: packages that were automatic have to be marked again. */
+/** Apt marks what it is asked to install as manual: packages that were automatic must be marked again. */
 export const wordsToMark = (
   changes: readonly PackageChange[],
   isAutomatic: (change: PackageChange) => boolean,
@@ -73,7 +73,7 @@ export const wordsToMark = (
   changes
     .filter((change) => change.to !== null && change.isRequested !== true)
     .filter((change) => change.from === null || isAutomatic(change))
-    .map(wordOf);
+    .map(packageArgument);
 
 export const markCommands = (words: readonly string[]): NonNullable<Transaction["afterwards"]> =>
   Array.from({ length: Math.ceil(words.length / namesAtOnce) }, (_, at) => [
@@ -82,26 +82,29 @@ export const markCommands = (words: readonly string[]): NonNullable<Transaction[
     ...words.slice(at * namesAtOnce, (at + 1) * namesAtOnce),
   ]);
 
-async function demandRoom({ downloadBytes, diskBytes }: TransactionPlan, folders: Folders): Promise<void> {
-  const [packages, downloads] = await Promise.all([statfs(folders.packages), statfs(folders.archives)]);
+async function requireDiskSpace(
+  { downloadBytes, diskBytes }: TransactionPlan,
+  directories: Directories,
+): Promise<void> {
+  const [packages, downloads] = await Promise.all([statfs(directories.packages), statfs(directories.archives)]);
   const isOne = packages.type === downloads.type && packages.blocks === downloads.blocks;
   const demands = [
-    { folder: folders.archives, bytes: downloadBytes, free: downloads.bavail * downloads.bsize },
+    { directory: directories.archives, bytes: downloadBytes, free: downloads.bavail * downloads.bsize },
     {
-      folder: folders.packages,
+      directory: directories.packages,
       bytes: Math.max(diskBytes, 0) + (isOne ? downloadBytes : 0),
       free: packages.bavail * packages.bsize,
     },
   ];
   const lacking = demands.find(({ bytes, free }) => bytes > free);
   if (lacking === undefined) return;
-  const { folder, bytes, free } = lacking;
+  const { directory, bytes, free } = lacking;
   throw new UpdateRefused(
-    `there is no room: ${folder} has ${formatBytes(free)} free and ${formatBytes(bytes)} are needed`,
+    `not enough disk space: ${directory} has ${formatBytes(free)} free and ${formatBytes(bytes)} are needed`,
   );
 }
 
-interface Folders {
+interface Directories {
   readonly packages: string;
   readonly archives: string;
 }
@@ -112,12 +115,12 @@ export function createCommit(ports: {
   readonly paths: Pick<AptPaths, "frontendLock" | "databaseLock">;
   readonly isAutomatic: (signal: AbortSignal) => Promise<(change: PackageChange) => boolean>;
   readonly marks: Marks;
-  readonly folders?: Folders;
+  readonly directories?: Directories;
 }) {
-  const { simulate, transact, paths, isAutomatic, marks, folders = { packages: "/usr", archives } } = ports;
+  const { simulate, transact, paths, isAutomatic, marks, directories = { packages: "/usr", archives } } = ports;
   const locks = [paths.frontendLock, paths.databaseLock];
 
-  const demandPlanned = async (words: AptWords, plan: TransactionPlan, signal: AbortSignal): Promise<void> => {
+  const demandPlanned = async (words: AptArguments, plan: TransactionPlan, signal: AbortSignal): Promise<void> => {
     demandSame(await simulate.changes(words, signal), plan.changes);
   };
 
@@ -128,7 +131,7 @@ export function createCommit(ports: {
   ): Promise<TransactionResult> => {
     const unit = unitFor(id);
     if (plan.changes.length === 0) return { isDone: true, reason: "" };
-    const words = wordsFor(plan.changes, plan.isPurge);
+    const words = argumentsFor(plan.changes, plan.isPurge);
     const common = { unit, locks, onLine: progressReporter(progress), timeoutMs: longestMs };
     const argv = (...how: readonly string[]): Transaction["argv"] => [
       "/usr/bin/apt-get",
@@ -137,7 +140,7 @@ export function createCommit(ports: {
       ...toArguments(words),
     ];
     await demandPlanned(words, plan, signal);
-    await demandRoom(plan, folders);
+    await requireDiskSpace(plan, directories);
     const description = "Steward downloads packages (apt-get install --download-only)";
     const downloaded = await asResult(() =>
       transact({ ...common, description, argv: argv("--download-only"), isInterruptible: true }, signal),

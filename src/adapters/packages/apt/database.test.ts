@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { PresentPackage } from "#domain/ports/packages.ts";
 import { dpkgEntry } from "../../../../test/ports/support/dpkg.ts";
 import { marksOf } from "../common/marks.ts";
+import { isPackageName, isVersion } from "./arguments.ts";
 import {
   createDatabase,
   type DpkgEntry,
@@ -20,7 +21,6 @@ import {
   withUpdates,
   wordFor,
 } from "./database.ts";
-import { isPackageName, isVersion } from "./words.ts";
 
 const text = `Package: slow
 Status: install reinstreq half-installed

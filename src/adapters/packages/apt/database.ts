@@ -5,8 +5,8 @@ import type { InstalledPackage, PresentPackage } from "#domain/ports/packages.ts
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
 import { copyOf } from "../common/record-store.ts";
+import type { AptPaths } from "./arguments.ts";
 import { fieldOf, parseStanzas } from "./deb822.ts";
-import type { AptPaths } from "./words.ts";
 
 export interface DpkgEntry {
   readonly name: string;
@@ -135,7 +135,7 @@ export async function readPresent(
   return presentPackages(entries, parseExtendedStates(await readTextOrEmpty(states)));
 }
 
-/** Which marks have to be set so that those packages have the ones that are wanted: arguments of `apt-mark`. */
+/** Which marks must be set so that those packages have the ones that are wanted: arguments of `apt-mark`. */
 export function markCommands(
   wanted: readonly InstalledPackage[],
   present: readonly PresentPackage[],

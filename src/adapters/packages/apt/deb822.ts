@@ -7,7 +7,7 @@ const maxStanzaLength = 4 * 1024 * 1024;
 export function createStanzaReader(onStanza: (stanza: string) => void) {
   const decoder = new StringDecoder("utf8");
   let rest = "";
-  const tell = (text: string): void => {
+  const report = (text: string): void => {
     for (const stanza of text.split(/\n{2,}/)) if (stanza.trim() !== "") onStanza(stanza);
   };
   return {
@@ -16,11 +16,11 @@ export function createStanzaReader(onStanza: (stanza: string) => void) {
       const all = rest + decoder.write(chunk);
       const end = all.lastIndexOf("\n\n");
       rest = end < 0 ? all : all.slice(end + 2);
-      if (end >= 0) tell(all.slice(0, end));
+      if (end >= 0) report(all.slice(0, end));
       if (rest.length > maxStanzaLength) throw new RangeError(`a stanza is longer than ${maxStanzaLength} characters`);
     },
     end(): void {
-      tell(rest + decoder.end());
+      report(rest + decoder.end());
       rest = "";
     },
   };
@@ -49,7 +49,7 @@ export function fieldOf(stanza: string, name: string): string {
   return stanza.slice(at, end < 0 ? undefined : end).trim();
 }
 
-/** All lines of a field: those that begin with a space go on with the one before. */
+/** All lines of a field: those that begin with a space continue with the one before. */
 export function linesOf(stanza: string, name: string): readonly string[] {
   const at = valueAt(stanza, name);
   if (at < 0) return [];

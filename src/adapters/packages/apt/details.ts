@@ -5,12 +5,12 @@ import type { PackageCatalog, PackageDetails, PackageOrigin, RequiringPackage } 
 import type { PresentPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { askWhole, ManagerRefuses } from "../common/asking.ts";
+import { type AptPaths, isPackageName, onlyAsking } from "./arguments.ts";
 import { type DpkgDatabase, type DpkgEntry, nativeArchitecture, qualifiedName } from "./database.ts";
 import { fieldOf, linesOf, parseStanzas } from "./deb822.ts";
 import { failureReason } from "./output.ts";
 import { type PackageFile, parsePackageFiles, parsePolicies } from "./policy.ts";
 import { descriptionOf, namesIn, sizeOf } from "./search-index.ts";
-import { type AptPaths, isPackageName, onlyAsking } from "./words.ts";
 
 const relations = [
   ["pre_depends", "Pre-Depends"],
@@ -63,7 +63,7 @@ const originOf = (location: string, files: readonly PackageFile[]): PackageOrigi
   };
 };
 
-/** What dpkg itself says is installed is no place to get it from. */
+/** What dpkg itself says is installed is not a place to get it from. */
 const isStatus = (location: string): boolean => location.startsWith("/");
 
 const installedOf = (found: PresentPackage | undefined, entry: DpkgEntry | undefined): PackageDetails["installed"] =>
@@ -94,14 +94,14 @@ export function createDetails(ports: {
   /** The entry of a name, with or without its architecture. */
   const entryOf = async (wanted: string): Promise<DpkgEntry | undefined> => {
     const { entries } = await database();
-    const [name = "", told] = wanted.split(":");
+    const [name = "", reported] = wanted.split(":");
     const native = nativeArchitecture(entries);
     const named = entries.filter((entry) => entry.name === name && entry.state !== "not-installed");
     // To apt, what is of all architectures is of the native one, and the other way round.
-    if (told !== undefined && told !== native && told !== "all")
-      return named.find(({ architecture }) => architecture === told);
+    if (reported !== undefined && reported !== native && reported !== "all")
+      return named.find(({ architecture }) => architecture === reported);
     const own = named.find(({ architecture }) => [native, "all"].includes(architecture));
-    return told === undefined ? (own ?? named[0]) : own;
+    return reported === undefined ? (own ?? named[0]) : own;
   };
 
   return {
@@ -152,9 +152,9 @@ export function createDetails(ports: {
     async filesOf(wanted) {
       const entry = isPackageName(wanted) ? await entryOf(wanted) : undefined;
       if (entry === undefined) return undefined;
-      const folder = join(dirname(paths.status), "info");
+      const directory = join(dirname(paths.status), "info");
       const names = [`${entry.name}:${entry.architecture}.list`, `${entry.name}.list`];
-      const texts = await Promise.all(names.map((name) => orUndefined(readFile(join(folder, name), "utf8"))));
+      const texts = await Promise.all(names.map((name) => orUndefined(readFile(join(directory, name), "utf8"))));
       const text = texts.find((each) => each !== undefined);
       return text?.split("\n").filter((path) => path !== "" && path !== "/.");
     },

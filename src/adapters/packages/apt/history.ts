@@ -19,8 +19,8 @@ type LoggedPackage = LoggedTransaction["packages"][number];
 /** Reads `libc6:amd64 (2.36-9, 2.36-10), tmux:amd64 (3.3a-3, automatic)`. */
 function packagesOf(text: string, action: PackageAction): readonly LoggedPackage[] {
   return [...text.matchAll(/([^\s,:()]+)(?::([^\s,()]+))? \(([^()]*)\)/g)].map(
-    ([, name = "", architecture = "", told = ""]) => {
-      const words = told.split(",").map((each) => each.trim());
+    ([, name = "", architecture = "", reported = ""]) => {
+      const words = reported.split(",").map((each) => each.trim());
       const versions = words.filter((word) => word !== "automatic" && word !== "");
       const [first, second] = versions;
       const isGone = action === "remove" || action === "purge";

@@ -12,10 +12,11 @@ import {
   type Transactions,
 } from "#domain/ports/packages.ts";
 import { createLockTable } from "../common/locks.ts";
-import { type Backend, keptFolder, type ManagerPorts } from "../common/ports.ts";
+import { type Backend, keptDirectory, type ManagerPorts } from "../common/ports.ts";
 import { missingLog } from "../common/rotated-logs.ts";
 import { createStaleUnits } from "../common/stale-code.ts";
 import { asResult, createTransactions, orLocked, settle, type Transaction, unitFor } from "../common/transactions.ts";
+import { type AptPaths, aptPaths } from "./arguments.ts";
 import { createCommit, createHolds, createMarks, markCommands, progressReporter } from "./commit.ts";
 import { createDatabase, nativeArchitecture, qualifiedName, readPresent, readUnremovable } from "./database.ts";
 import { createDetails } from "./details.ts";
@@ -30,7 +31,6 @@ import { createRelease, type ReleaseFiles } from "./release.ts";
 import { createRepairs, refreshLists } from "./repairs.ts";
 import { createSearchIndex } from "./search-index.ts";
 import { createFaults, createUpdaters } from "./states.ts";
-import { type AptPaths, aptPaths } from "./words.ts";
 
 function createRepair(ports: {
   readonly transact: ReturnType<typeof createTransactions>;
@@ -163,13 +163,13 @@ function createApt(ports: AptPorts): PackageManager {
   const database = createDatabase(paths);
   const locks = createLockTable();
   const transact = createTransactions({ ...ports, locks, reader: aptOutput });
-  const marks = createMarks(keptFolder(ports));
+  const marks = createMarks(keptDirectory(ports));
   const lists = createLists({ exec, paths });
   const { refreshedAt } = lists;
   const offers = createOffers({ exec, database, paths, lists, stateDir });
   const faults = createFaults({ exec, database, locks, paths, clock });
   const simulate = createSimulate({ exec, database, offers, preferences: files?.preferences ?? hostPreferences });
-  const release = createRelease(lists.folder, files?.release);
+  const release = createRelease(lists.directory, files?.release);
   const staleUnits = createStaleUnits(files?.proc);
 
   const present = (): Promise<readonly PresentPackage[]> =>

@@ -8,10 +8,10 @@ import {
 import { oldKernelPackages } from "#domain/updates/kernel-packages.ts";
 import { areSame, demandSame } from "../common/changes.ts";
 import { type Transact, unitFor } from "../common/transactions.ts";
+import { type AptPaths, argumentsFor, toArguments } from "./arguments.ts";
 import { qualifiedName } from "./database.ts";
 import type { Simulate } from "./plan.ts";
 import { byName } from "./simulation.ts";
-import { type AptPaths, toArguments, wordsFor } from "./words.ts";
 
 /** Of old kernels those that `apt-get autoremove` would remove: it knows what is needed, and `APT::NeverAutoRemove`. */
 export function createOldKernels(ports: {
@@ -29,7 +29,7 @@ export function createOldKernels(ports: {
     const all = await simulate.changes({ options: [], verb: "autoremove", operands: [] }, signal);
     const unneeded = all.filter((each) => each.to === null && old.has(qualifiedName(each)));
     if (unneeded.length === 0) return noChanges;
-    const plan = await simulate.planWords(wordsFor(unneeded), signal);
+    const plan = await simulate.planWords(argumentsFor(unneeded), signal);
     return areSame(plan.changes, unneeded) ? plan : noChanges;
   };
 
@@ -42,7 +42,7 @@ export function createOldKernels(ports: {
       if (old.changes.length === 0) return plan;
       if (plan.changes.length === 0) return old;
       const changes = [...plan.changes, ...old.changes].sort(byName);
-      const together = await simulate.changes(wordsFor(changes), signal).catch((error: unknown) => {
+      const together = await simulate.changes(argumentsFor(changes), signal).catch((error: unknown) => {
         if (error instanceof UpdateRefused) return [];
         throw error;
       });
@@ -50,7 +50,7 @@ export function createOldKernels(ports: {
     },
 
     async remove(plan, signal) {
-      const words = wordsFor(plan.changes);
+      const words = argumentsFor(plan.changes);
       const before = async (): Promise<void> => demandSame(await simulate.changes(words, signal), plan.changes);
       const argv = ["/usr/bin/apt-get", ...toArguments(words)] as const;
       const description = "Steward removes old kernels (apt-get install with names to remove)";

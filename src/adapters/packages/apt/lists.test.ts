@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
+import { aptPaths } from "./arguments.ts";
 import { createLists, olderReleases, parseSources } from "./lists.ts";
-import { aptPaths } from "./words.ts";
 
 type Line = readonly [address: string, file: string];
 
@@ -20,17 +20,17 @@ const one = ["http://one.example/dists/stable/", "one.example_dists_stable_"] as
 const two = ["https://user:secret@two.example/./", "two.example_._"] as const;
 const security = ["http://three.example/dists/stable-security/", "three.example_dists_stable-security_"] as const;
 const mirrors = ["mirror+file:/etc/apt/mirrors/x.list/dists/stable/", "_etc_apt_mirrors_x.list_dists_stable_"] as const;
-const folderSource = ["file:/srv/packages/./", "_srv_packages_._"] as const;
+const directorySource = ["file:/srv/packages/./", "_srv_packages_._"] as const;
 const disc = ["cdrom://[Debian 12 _x_]/dists/stable/", "Debian%2012%20%5fx%5f_dists_stable_"] as const;
 
 describe("sources of apt", () => {
   it("are the enabled ones with their Release files, without credentials and each once", () => {
-    const found = parseSources(uris(one, two, mirrors, folderSource, disc, one));
+    const found = parseSources(uris(one, two, mirrors, directorySource, disc, one));
     expect(found.map(({ address, file }) => [address, file])).toEqual([
       one,
       ["https://two.example/./", "two.example_._"],
       mirrors,
-      folderSource,
+      directorySource,
       disc,
     ]);
     expect(parseSources("")).toEqual([]);
@@ -97,18 +97,18 @@ describe("the age of the package lists of apt", () => {
   });
 
   it("ignores sources on disks and in directories, of which nothing is fetched", async () => {
-    touch(`${folderSource[1]}Release`);
+    touch(`${directorySource[1]}Release`);
     touch(`${disc[1]}Release`);
     symlinkSync("/srv/packages/Release", list("_srv_other_._InRelease"));
     const fetched = touch(`${one[1]}InRelease`);
     const other = ["copy:/srv/other/./", "_srv_other_._"] as const;
-    expect(await at([folderSource, disc, other, one])).toBe(fetched);
+    expect(await at([directorySource, disc, other, one])).toBe(fetched);
   });
 
   it("is that of the directory where no source has a server", async () => {
-    touch(`${folderSource[1]}Release`);
+    touch(`${directorySource[1]}Release`);
     utimesSync(list("."), 1_000, 1_000);
-    expect(await at([folderSource])).toBe(1_000_000);
+    expect(await at([directorySource])).toBe(1_000_000);
   });
 
   it("is no older than the last refresh by this service that reached all sources, and takes no other stamp", async () => {
@@ -149,13 +149,13 @@ describe("the age of the package lists of apt", () => {
 });
 
 describe("a source that gives what is older than before", () => {
-  const sources = parseSources(uris(one, two, mirrors, folderSource, disc));
+  const sources = parseSources(uris(one, two, mirrors, directorySource, disc));
   const older = (names: readonly string[], output = "") => {
     const before = new Map(names.map((name) => [name, "1"]));
     return olderReleases(sources, { before, after: before, output });
   };
 
-  it.each([one, two, mirrors, folderSource])(
+  it.each([one, two, mirrors, directorySource])(
     "is one whose signed Release file was not touched: %s",
     (address, file) => {
       const shown = address.replace("user:secret@", "");
@@ -168,16 +168,16 @@ describe("a source that gives what is older than before", () => {
     },
   );
 
-  it("is told from one that has the same unsigned Release file, which apt does not touch", () => {
+  it("is distinguished from one that has the same unsigned Release file, which apt does not touch", () => {
     const same =
       "Hit:1 http://one.example stable Release\nHit:2 https://two.example ./ Release\nHit:3 http://m.example stable Release\n";
     const unsigned = [one, two, mirrors].map(([, file]) => `${file}Release`);
     expect(older(unsigned, same)).toEqual([]);
     expect(older(unsigned, same.replaceAll("Hit:", "Get:"))).toHaveLength(3);
-    expect(older([`${folderSource[1]}Release`])).toEqual([]);
+    expect(older([`${directorySource[1]}Release`])).toEqual([]);
   });
 
-  it("is no disc, which is only read when it is added", () => {
+  it("is not a disc, which is only read when it is added", () => {
     expect(older([`${disc[1]}InRelease`])).toEqual([]);
   });
 });

@@ -6,10 +6,10 @@ import type { PackageLists } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { askWhole, ManagerRefuses } from "../common/asking.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
+import { type AptPaths, onlyAsking } from "./arguments.ts";
 import { failureReason } from "./output.ts";
 import { isSecurity } from "./policy.ts";
 import { parseReleaseHead } from "./release.ts";
-import { type AptPaths, onlyAsking } from "./words.ts";
 
 const askMs = 30_000;
 
@@ -62,18 +62,18 @@ const modifiedAt = async (path: string): Promise<number> => (await orUndefined(s
 
 export interface Lists {
   /** Their directory, which settings may move. */
-  readonly folder: () => Promise<string>;
+  readonly directory: () => Promise<string>;
   /** Of all sources that are enabled. @throws CommandFailed where apt cannot read them. */
   readonly sources: () => Promise<readonly Source[]>;
   readonly refreshedAt: PackageLists["refreshedAt"];
 }
 
 export function createLists({ exec, paths }: { readonly exec: Exec; readonly paths: AptPaths }): Lists {
-  const rememberedFolder = rememberByMark<string>();
+  const rememberedDirectory = rememberByMark<string>();
   const rememberedSources = rememberByMark<readonly Source[]>();
 
-  const folder = async (): Promise<string> =>
-    rememberedFolder(await marksOf(paths.settings), async () => {
+  const directory = async (): Promise<string> =>
+    rememberedDirectory(await marksOf(paths.settings), async () => {
       const argv = ["/usr/bin/apt-config", "shell", "lists", "Dir::State::Lists/d"] as const;
       const { stdout } = await exec(argv, { timeoutMs: askMs });
       return /^lists='(\/[^']*?)\/?'$/m.exec(stdout)?.[1] ?? paths.lists;
@@ -90,12 +90,12 @@ export function createLists({ exec, paths }: { readonly exec: Exec; readonly pat
     });
 
   return {
-    folder,
+    directory,
     sources,
 
     /** Apt touches the Release file of each source that answered as it should, unless nobody has signed it. */
     async refreshedAt(of) {
-      const lists = await folder();
+      const lists = await directory();
       const names = ((await orUndefined(readdir(lists))) ?? []).filter(isList);
       if (names.length === 0) return undefined;
       const remote = (await sources()).filter(isRemote);

@@ -15,7 +15,7 @@ const seal = (key: string, answer: string): string =>
 
 const isOwn = (stat: Stats): boolean => stat.uid === process.getuid?.() && !isWritableByOthers(stat);
 
-/** A file that cannot be read or written costs a question, nothing else: a disk that is full or read-only, a folder that is gone. */
+/** A file that cannot be read or written costs a question, nothing else: a disk that is full or read-only, a directory that is gone. */
 const isFileTrouble = (error: unknown): boolean => errnoCode(error) !== undefined;
 
 const isThere = (error: unknown): boolean => errnoCode(error) === "EEXIST";
@@ -36,27 +36,27 @@ async function readOwn(path: string): Promise<string | undefined> {
 }
 
 /** Caches answers on disk, each with a hash of key and answer, so that neither a torn nor a foreign file is believed. */
-export function createKeptAnswers(folder: string): KeptAnswers {
-  const pathOf = (question: string): string => join(folder, question);
+export function createKeptAnswers(directory: string): KeptAnswers {
+  const pathOf = (question: string): string => join(directory, question);
 
   const isOurs = async (): Promise<boolean> => {
-    const found = await lstat(folder);
+    const found = await lstat(directory);
     return found.isDirectory() && isOwn(found);
   };
 
   /** What a process left that was ended while it wrote. One that is still at it will have to ask again, no more. */
   const removeUnfinished = async (question: string): Promise<void> => {
-    const names = await readdir(folder);
+    const names = await readdir(directory);
     const unfinished = names.filter((name) => name.startsWith(`${question}.`) && name.endsWith(".new"));
-    await Promise.all(unfinished.map((name) => rm(join(folder, name), { force: true })));
+    await Promise.all(unfinished.map((name) => rm(join(directory, name), { force: true })));
   };
 
   const write = async (question: string, content: string): Promise<void> => {
-    await orUndefined(mkdir(folder, { mode: 0o700 }), isThere);
+    await orUndefined(mkdir(directory, { mode: 0o700 }), isThere);
     if (!(await isOurs())) return;
     await removeUnfinished(question);
     // A task may keep the same at the same time, so each writes under a name of its own.
-    const beside = join(folder, `${question}.${randomBytes(6).toString("hex")}.new`);
+    const beside = join(directory, `${question}.${randomBytes(6).toString("hex")}.new`);
     await writeFile(beside, content, { mode: 0o600, flag: "wx" });
     await rename(beside, pathOf(question));
   };

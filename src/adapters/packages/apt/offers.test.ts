@@ -12,9 +12,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
+import { aptPaths } from "./arguments.ts";
 import { createDatabase } from "./database.ts";
 import { createOffers } from "./offers.ts";
-import { aptPaths } from "./words.ts";
 
 const signal = new AbortController().signal;
 let root: string;
@@ -81,7 +81,7 @@ function startProcess(
     exec,
     database: createDatabase(where),
     paths: where,
-    lists: { folder: () => Promise.resolve(where.lists) },
+    lists: { directory: () => Promise.resolve(where.lists) },
     stateDir,
     now: () => Date.now() + laterMs,
   });

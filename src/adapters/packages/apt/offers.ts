@@ -3,6 +3,7 @@ import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageLists } from "#domain/ports/packages.ts";
 import { askWhole, ManagerRefuses } from "../common/asking.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
+import { type AptPaths, isPackageName, onlyAsking } from "./arguments.ts";
 import { type DpkgDatabase, type DpkgEntry, nativeArchitecture, wordFor } from "./database.ts";
 import type { Lists } from "./lists.ts";
 import { createKeptAnswers } from "./offers-kept.ts";
@@ -15,7 +16,6 @@ import {
   securitySuites,
   securityVersion,
 } from "./policy.ts";
-import { type AptPaths, isPackageName, onlyAsking } from "./words.ts";
 
 export interface Offer {
   readonly entry: DpkgEntry;
@@ -41,15 +41,15 @@ interface Looked {
 }
 
 /** A string that changes when what apt offers may. */
-export const markOfSources = async (paths: AptPaths, lists: Pick<Lists, "folder">): Promise<string> =>
-  marksOf([await lists.folder(), ...paths.settings, join(dirname(paths.status), "arch"), machineId]);
+export const markOfSources = async (paths: AptPaths, lists: Pick<Lists, "directory">): Promise<string> =>
+  marksOf([await lists.directory(), ...paths.settings, join(dirname(paths.status), "arch"), machineId]);
 
 /** What could be updated, asked of apt and remembered until its lists, its settings or what is installed change. */
 export function createOffers(ports: {
   readonly exec: Exec;
   readonly database: () => Promise<DpkgDatabase>;
   readonly paths: AptPaths;
-  readonly lists: Pick<Lists, "folder">;
+  readonly lists: Pick<Lists, "directory">;
   readonly stateDir?: string | undefined;
   /** Epoch milliseconds, by the clock that files have their times from. */
   readonly now?: () => number;

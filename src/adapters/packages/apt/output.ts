@@ -8,7 +8,7 @@ export interface DpkgError {
 }
 
 /** dpkg begins with a package, and what was printed before belongs to another one. */
-const beginning = /^(Setting up|Unpacking|Preparing to unpack|Removing|Purging|Processing triggers|Selecting) /;
+const stepStart = /^(Setting up|Unpacking|Preparing to unpack|Removing|Purging|Processing triggers|Selecting) /;
 const noise = /^\(Reading database|^Errors were encountered|^ \S+$|^(?:Get|Hit|Ign|Err):\d+ /;
 
 const shownLine = (line: string): string => line.replace(/\r+$/, "").replace(/^.*\r/, "").trimEnd();
@@ -48,7 +48,7 @@ export function parseDpkgErrors(text: string): readonly DpkgError[] {
     if (name !== undefined) {
       errors.push({ name, reason: (lines[at + 1] ?? "").trim(), said });
       said = undefined;
-    } else if (beginning.test(line)) said = undefined;
+    } else if (stepStart.test(line)) said = undefined;
     else if (line !== "" && !noise.test(line)) said = line.trim();
   }
   return errors;
@@ -64,21 +64,21 @@ function parseUnsigned(text: string): readonly string[] {
 export function failureReason(text: string, exitCode: number): string {
   const errors = parseDpkgErrors(text);
   if (errors.length > 0) {
-    const told = errors
+    const reported = errors
       .slice(0, most)
       .map(({ name, reason, said }) => `${name}: ${reason}${said === undefined ? "" : ` (${said})`}`);
-    return [...told, ...(errors.length > most ? [`and ${errors.length - most} more packages`] : [])].join("; ");
+    return [...reported, ...(errors.length > most ? [`and ${errors.length - most} more packages`] : [])].join("; ");
   }
   const unsigned = parseUnsigned(text);
   if (unsigned.length > 0 && /^E: There were unauthenticated packages/m.test(text))
     return `${unsigned.join(", ")}: the source is not signed, so it cannot be verified; have it signed, or use another one`;
   const lines = shownLines(text).filter((line) => line !== "");
   const own = lines.filter((line) => /^(E:|dpkg: error:)/.test(line)).slice(0, most);
-  const told = own.length > 0 ? own : lines.slice(-1);
-  return told.length > 0 ? told.map((line) => line.replace(/^E: /, "")).join("; ") : `exit code ${exitCode}`;
+  const reported = own.length > 0 ? own : lines.slice(-1);
+  return reported.length > 0 ? reported.map((line) => line.replace(/^E: /, "")).join("; ") : `exit code ${exitCode}`;
 }
 
-/** The process that holds a lock, as apt and dpkg tell when they did not get it; undefined where that is not why they failed. */
+/** The process that holds a lock, as apt and dpkg name it when they did not get it; undefined where that is not why they failed. */
 export function parseLockConflict(text: string): { readonly pid: number | undefined } | undefined {
   const conflict =
     /^(?:dpkg: error: dpkg (?:frontend|database) lock (?:was|is) locked by another process|E: Could not get lock )(.*)$/m.exec(

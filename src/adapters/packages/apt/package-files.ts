@@ -12,10 +12,10 @@ import {
 import { fetchFile, type IsWhole } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
 import { settle, type Transact } from "../common/transactions.ts";
+import { aptPaths, onlyAsking, onlyTrusted } from "./arguments.ts";
 import { archives, namesAtOnce } from "./commit.ts";
 import { configurationFilesOf, repack } from "./repack.ts";
 import { createRestore } from "./restore.ts";
-import { aptPaths, onlyAsking, onlyTrusted } from "./words.ts";
 
 const downloads = ["--option=Acquire::Retries=0", "--option=Acquire::http::Timeout=15"] as const;
 
@@ -119,24 +119,24 @@ export function createAptPackageFiles(
     configFiles,
     fileName,
     identify,
-    async prefetch(wanted, folder, signal) {
+    async prefetch(wanted, directory, signal) {
       nowhere.clear();
       const missing = wanted.filter((each) => !existsSync(join(archives, archiveName(each))));
-      const own = join(folder, prefetched);
+      const own = join(directory, prefetched);
       await mkdir(own, { recursive: true });
       for (let at = 0; at < missing.length; at += namesAtOnce)
         await prefetchSome(missing.slice(at, at + namesAtOnce), own, signal);
     },
-    async fetch(wanted, folder, signal) {
+    async fetch(wanted, directory, signal) {
       const { name, architecture, version, state } = wanted;
       const file = fileName(wanted);
       if (state !== "configuration") {
         const cached = [join(archives, archiveName(wanted))];
         const sources = { cached, download: (own: string) => download(wanted, own, signal) };
-        const origin = await fetchFile({ wanted, isWhole, target: join(folder, file) }, sources, signal);
+        const origin = await fetchFile({ wanted, isWhole, target: join(directory, file) }, sources, signal);
         if (origin !== undefined) return { name: file, origin };
       }
-      if ((await repack(wanted, { exec, folder }, signal)) !== undefined) return { name: file, origin: "installed" };
+      if ((await repack(wanted, { exec, directory }, signal)) !== undefined) return { name: file, origin: "installed" };
       throw new PackageFileMissing(
         `${name} ${version} (${architecture}) is neither installed nor in the cache or in a repository`,
       );

@@ -5,13 +5,13 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { aptOffer, dpkgEntry } from "../../../../test/ports/support/dpkg.ts";
 import { securityPreferences, withPreferences } from "./plan.ts";
 
-let folder: string;
+let directory: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-apt-test-"));
+  directory = mkdtempSync(join(tmpdir(), "steward-apt-test-"));
 });
 
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 describe("preferences for security updates", () => {
   const offers = [
@@ -29,7 +29,7 @@ Package: libc6:amd64\nPin: version 1.0\nPin-Priority: 1000\n`,
   });
 
   it("come before those of the host, and are gone afterwards", async () => {
-    const own = join(folder, "preferences");
+    const own = join(directory, "preferences");
     writeFileSync(own, "Package: mine\n");
     let path = "";
     await withPreferences("Package: ours\n", own, (option) => {
@@ -39,7 +39,7 @@ Package: libc6:amd64\nPin: version 1.0\nPin-Priority: 1000\n`,
     });
     expect(existsSync(path)).toBe(false);
     await expect(
-      withPreferences("x", join(folder, "none"), (option) => {
+      withPreferences("x", join(directory, "none"), (option) => {
         path = option.replace("--option=Dir::Etc::preferences=", "");
         return Promise.reject(new Error("broken"));
       }),

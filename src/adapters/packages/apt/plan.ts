@@ -11,11 +11,11 @@ import {
   UpdateRefused,
   type UpdateRequest,
 } from "#domain/ports/packages.ts";
+import { type AptArguments, isPackageName, onlyAsking, toArguments } from "./arguments.ts";
 import { type DpkgDatabase, type DpkgEntry, nativeArchitecture, wordFor } from "./database.ts";
 import type { Offer } from "./offers.ts";
 import { failureReason } from "./output.ts";
 import { changesOf, parseDownloadBytes, parseGrowthBytes, parseSimulation, parseUnmet } from "./simulation.ts";
-import { type AptWords, isPackageName, onlyAsking, toArguments } from "./words.ts";
 
 /** More than any archive has by itself, and not enough to go back to an older version. */
 const priority = 1000;
@@ -33,14 +33,14 @@ export async function withPreferences<T>(
   hostPreferences: string,
   work: (option: string) => Promise<T>,
 ): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), "steward-apt-"));
+  const directory = await mkdtemp(join(tmpdir(), "steward-apt-"));
   try {
-    const path = join(folder, "preferences");
+    const path = join(directory, "preferences");
     const own = await readTextOrEmpty(hostPreferences);
     await writeFile(path, `${text}\n${own}`);
     return await work(`--option=Dir::Etc::preferences=${path}`);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   }
 }
 
@@ -104,7 +104,7 @@ function demandOnlySecurity(changes: readonly PackageChange[]): void {
     throw new UpdateRefused(`${other.name} ${other.to ?? "removed"} would be needed, which is not a security update`);
 }
 
-/** Of what only its configuration is left, apt tells no version. */
+/** Of what only its configuration is left, apt gives no version. */
 const withVersions = (changes: readonly PackageChange[], { entries }: Known): readonly PackageChange[] =>
   changes.map((each) => {
     if (each.from !== "" && (each.from !== null || each.to !== null)) return each;
@@ -125,7 +125,7 @@ function completed(request: ChangeRequest, plan: TransactionPlan, now: Known): T
 
 const createAsking =
   (exec: Exec) =>
-  async (how: string, words: AptWords, signal: AbortSignal): Promise<string> => {
+  async (how: string, words: AptArguments, signal: AbortSignal): Promise<string> => {
     const argv = ["/usr/bin/apt-get", ...onlyAsking, how, ...toArguments(words)] as const;
     const { exitCode, stdout, stderr } = await exec(argv, { signal, timeoutMs: askMs, maxOutputBytes });
     if (exitCode !== 0) throw new UpdateRefused(obstacleIn(`${stdout}\n${stderr}`, exitCode));
@@ -147,10 +147,10 @@ export function createSimulate(ports: {
 
   const ask = createAsking(exec);
 
-  const changesFor = async (words: AptWords, now: Known, signal: AbortSignal): Promise<readonly PackageChange[]> =>
+  const changesFor = async (words: AptArguments, now: Known, signal: AbortSignal): Promise<readonly PackageChange[]> =>
     withVersions(changesOf(parseSimulation(await ask("--simulate", words, signal)), now), now);
 
-  const planFor = async (words: AptWords, now: Known, signal: AbortSignal): Promise<TransactionPlan> => {
+  const planFor = async (words: AptArguments, now: Known, signal: AbortSignal): Promise<TransactionPlan> => {
     const changes = await changesFor(words, now, signal);
     if (changes.length === 0) return { changes, downloadBytes: 0, diskBytes: 0 };
     const uris = await ask("--print-uris", words, signal);
@@ -173,7 +173,7 @@ export function createSimulate(ports: {
     return planFor({ options, verb: "install", operands }, now, signal);
   };
 
-  /** What it is told to install apt installs early: only an upgrade asks whose turn it is. */
+  /** Apt installs early what it is asked to install: only an upgrade asks whose turn it is. */
   const demandTurn = async (entries: readonly DpkgEntry[], now: Known, signal: AbortSignal): Promise<void> => {
     const upgraded = async (...more: readonly string[]): Promise<readonly PackageChange[]> =>
       changesFor({ options: ["--with-new-pkgs", ...more], verb: "upgrade", operands: [] }, now, signal);
@@ -199,10 +199,10 @@ export function createSimulate(ports: {
       return completed(request, await planFor({ options: [], verb: request.change, operands }, now, signal), now);
     },
 
-    planWords: async (words: AptWords, signal: AbortSignal): Promise<TransactionPlan> =>
+    planWords: async (words: AptArguments, signal: AbortSignal): Promise<TransactionPlan> =>
       planFor(words, await known(signal), signal),
 
-    async changes(words: AptWords, signal: AbortSignal): Promise<readonly PackageChange[]> {
+    async changes(words: AptArguments, signal: AbortSignal): Promise<readonly PackageChange[]> {
       return changesFor(words, await known(signal), signal);
     },
 

@@ -1,4 +1,4 @@
-/** Where versions of packages come from, as `apt-cache policy` tells of it. What the source does not say is empty. */
+/** Where versions of packages come from, by `apt-cache policy`. What the source does not say is empty. */
 export interface PackageFile {
   /** The words by which versions refer to it: `https://deb.debian.org/debian bookworm/main amd64 Packages`. */
   readonly location: string;

@@ -43,15 +43,15 @@ export function refreshFailure(text: string, exitCode: number): string {
     (line) => /^W: (?:.*\b)?(?:GPG error|OpenPGP signature verification failed): (.*)$/.exec(line)?.[1] ?? [],
   );
   const errors = lines.flatMap((line) => /^E: (.*)$/.exec(line)?.[1] ?? []).filter((line) => !unspecific.test(line));
-  const isTold = (line: string): boolean =>
+  const isReported = (line: string): boolean =>
     sourceIn(line) !== undefined && signatures.some((other) => sourceIn(other) === sourceIn(line));
-  const problems = [...signatures, ...errors.filter((line) => !isTold(line))];
+  const problems = [...signatures, ...errors.filter((line) => !isReported(line))];
   if (problems.length === 0) return failureReason(text, exitCode);
-  const told = problems.slice(0, most).map((line) => {
+  const reported = problems.slice(0, most).map((line) => {
     const [, remedy] = remedies.find(([words]) => words.test(line)) ?? [];
     const advice = remedy ?? (signatures.includes(line) ? otherwise : undefined);
     return advice === undefined ? line : `${line.replace(/\.$/, "")} (${advice})`;
   });
-  const more = problems.length - told.length;
-  return [...told, ...(more > 0 ? [`and ${more} more`] : []), "the old package lists stay in use"].join("; ");
+  const more = problems.length - reported.length;
+  return [...reported, ...(more > 0 ? [`and ${more} more`] : []), "the old package lists stay in use"].join("; ");
 }

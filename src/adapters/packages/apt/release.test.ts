@@ -6,13 +6,13 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { changelogOf, createRelease, isNewerRelease, parseReleaseHead } from "./release.ts";
 
-let folder: string;
+let directory: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-apt-test-"));
+  directory = mkdtempSync(join(tmpdir(), "steward-apt-test-"));
 });
 
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 describe("a release of the distribution", () => {
   const head = `Origin: Debian
@@ -80,18 +80,21 @@ base-files (12.4+deb12u7) bookworm; urgency=medium
 
   it("is newer only by the distribution's own lists, of what is installed", async () => {
     const files = {
-      osRelease: join(folder, "os-release"),
-      debianVersion: join(folder, "debian_version"),
-      changelog: join(folder, "changelog.gz"),
+      osRelease: join(directory, "os-release"),
+      debianVersion: join(directory, "debian_version"),
+      changelog: join(directory, "changelog.gz"),
     };
-    const release = createRelease(() => Promise.resolve(folder), files);
+    const release = createRelease(() => Promise.resolve(directory), files);
     expect(await release()).toBeUndefined();
     writeFileSync(files.osRelease, 'ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\n');
     writeFileSync(files.debianVersion, "12.7\n");
-    writeFileSync(join(folder, "a_dists_bookworm_InRelease"), head);
-    writeFileSync(join(folder, "b_dists_trixie_InRelease"), head.replace("12.8", "13.1").replace("bookworm", "trixie"));
+    writeFileSync(join(directory, "a_dists_bookworm_InRelease"), head);
     writeFileSync(
-      join(folder, "c_dists_bookworm_Release"),
+      join(directory, "b_dists_trixie_InRelease"),
+      head.replace("12.8", "13.1").replace("bookworm", "trixie"),
+    );
+    writeFileSync(
+      join(directory, "c_dists_bookworm_Release"),
       head.replace("12.8", "99").replace("Origin: Debian", "Origin: Acme"),
     );
     const found = { version: "12.8", releaseDate: "2024-11-09", isSecurity: false };

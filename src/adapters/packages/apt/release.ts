@@ -36,7 +36,7 @@ export function parseReleaseHead(text: string): ReleaseHead {
 const numbers = (version: string): readonly number[] | undefined =>
   /^\d+(\.\d+)*$/.test(version) ? version.split(".").map(Number) : undefined;
 
-/** Whether a version of the distribution, `12.10`, is newer than another, `12.9`. What is no number is not newer. */
+/** Whether a version of the distribution, `12.10`, is newer than another, `12.9`. What is not a number is not newer. */
 export function isNewerRelease(version: string, than: string): boolean {
   const [one, other] = [numbers(version), numbers(than)];
   if (one === undefined || other === undefined) return false;
@@ -66,10 +66,10 @@ export function createRelease(
   files: ReleaseFiles = hostFiles,
 ): () => Promise<SystemRelease | undefined> {
   const heads = async (): Promise<readonly ReleaseHead[]> => {
-    const folder = await lists();
-    const names = (await orUndefined(readdir(folder))) ?? [];
+    const directory = await lists();
+    const names = (await orUndefined(readdir(directory))) ?? [];
     const releases = names.filter((name) => /_(In)?Release$/.test(name));
-    return (await Promise.all(releases.map((name) => readTextOrEmpty(join(folder, name))))).map(parseReleaseHead);
+    return (await Promise.all(releases.map((name) => readTextOrEmpty(join(directory, name))))).map(parseReleaseHead);
   };
 
   const changelog = async (version: string): Promise<string> => {

@@ -22,7 +22,7 @@ import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { PackageVersion, PresentPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
-const dpkgFolder = "/var/lib/dpkg";
+const dpkgDirectory = "/var/lib/dpkg";
 
 /** Fields that dpkg adds to what the package said of itself. */
 const addedFields = /^(Status|Conffiles|Config-Version|Triggers-Pending|Triggers-Awaited):/i;
@@ -80,7 +80,7 @@ async function keepMeta(path: string, found: BigIntStats): Promise<void> {
   await lutimes(path, seconds, seconds);
 }
 
-async function addFolder({ root }: Tree, path: string, real: string): Promise<void> {
+async function addDirectory({ root }: Tree, path: string, real: string): Promise<void> {
   const found = await orUndefined(stat(real, { bigint: true }));
   if (found?.isDirectory() !== true) return;
   await mkdir(join(root, path), { recursive: true });
@@ -92,7 +92,7 @@ async function addFile(tree: Tree, path: string, real: string): Promise<boolean>
   if (found === undefined) return false;
   const target = join(tree.root, path);
   if (found.isDirectory()) {
-    await addFolder(tree, path, real);
+    await addDirectory(tree, path, real);
     return true;
   }
   if (found.isSymbolicLink()) {
@@ -129,7 +129,11 @@ async function addConfigurationFile(tree: Tree, { path, md5 }: ConfigurationFile
 /** Rebuilds a package file from what is installed; undefined when another version is installed. */
 export async function repack(
   wanted: PackageVersion & Pick<PresentPackage, "state">,
-  { exec, folder, database = dpkgFolder }: { readonly exec: Exec; readonly folder: string; readonly database?: string },
+  {
+    exec,
+    directory,
+    database = dpkgDirectory,
+  }: { readonly exec: Exec; readonly directory: string; readonly database?: string },
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { name, architecture, version } = wanted;
@@ -145,7 +149,7 @@ export async function repack(
   const info = (kind: string): Promise<Buffer | undefined> => readInfo(database, wanted, kind);
   const diverted = parseDiversions(await readTextOrEmpty(join(database, "diversions")), name);
   const real = (path: string): string => diverted.get(path) ?? path;
-  const work = await mkdtemp(join(folder, "repack-"));
+  const work = await mkdtemp(join(directory, "repack-"));
   try {
     const tree: Tree = { root: join(work, "tree"), links: new Map() };
     await mkdir(tree.root, { mode: 0o755 });
@@ -153,10 +157,10 @@ export async function repack(
     const special = new Set(configuration.map(({ path }) => path));
     const listed = ((await info("list")) ?? Buffer.alloc(0)).toString("utf8").split("\n");
     const paths = listed.filter((path) => path.startsWith("/") && path !== "/." && !special.has(path));
-    const folders = new Set([...paths, ...special].flatMap(ancestorsOf));
+    const directories = new Set([...paths, ...special].flatMap(ancestorsOf));
     for (const path of paths) {
       signal.throwIfAborted();
-      if (folders.has(path)) await addFolder(tree, path, real(path));
+      if (directories.has(path)) await addDirectory(tree, path, real(path));
       else if (!isBare) await addFile(tree, path, real(path));
     }
     for (const file of configuration) await addConfigurationFile(tree, file, real(file.path));
@@ -170,7 +174,7 @@ export async function repack(
       const mode = (controlFiles as readonly string[]).includes(kind) ? 0o644 : 0o755;
       if (text !== undefined) await writeFile(join(control, kind), text, { mode });
     }
-    const file = join(folder, `${name}_${architecture}.deb`);
+    const file = join(directory, `${name}_${architecture}.deb`);
     const options = ["-Zgzip", "-z1", "--nocheck"];
     const { exitCode, stderr } = await exec(["/usr/bin/dpkg-deb", ...options, "--build", "--", tree.root, file], {
       signal,

@@ -4,11 +4,11 @@ import type { Exec } from "#adapters/exec/index.ts";
 import type { MissingPlan, PackageRepairs } from "#domain/ports/packages.ts";
 import { demandSamePlan } from "../common/asking.ts";
 import type { Transact } from "../common/transactions.ts";
+import { type AptPaths, isPackageName, keepSettings, onlyAsking, onlyTrusted, withoutCaches } from "./arguments.ts";
 import { type Lists, olderReleases, releaseMarks } from "./lists.ts";
 import { failureReason } from "./output.ts";
 import { refreshFailure } from "./refresh-problems.ts";
 import { parseDownloadBytes, parseSimulation, type SimulatedStep } from "./simulation.ts";
-import { type AptPaths, isPackageName, keepSettings, onlyAsking, onlyTrusted, withoutCaches } from "./words.ts";
 
 const repairWords = [
   "--quiet",
@@ -59,20 +59,20 @@ export async function refreshLists(
 ): Promise<void> {
   // By default apt-get succeeds even when it reached no server at all.
   const update = ["--quiet", "--option=APT::Update::Error-Mode=any", "update"];
-  const folder = await lists.folder();
-  const before = await releaseMarks(folder);
+  const directory = await lists.directory();
+  const before = await releaseMarks(directory);
   const transaction = {
     unit: "steward-apt-update",
     description: "Steward downloads the package lists (apt-get update)",
     argv: ["/usr/bin/apt-get", ...update],
-    locks: [join(folder, "lock")],
+    locks: [join(directory, "lock")],
     isInterruptible: true,
     failureReason: refreshFailure,
   } as const;
   const output = await transact(transaction, signal);
   const problem = /^(?:W: )?(Failed to fetch .*|Some index files failed to download.*)$/m.exec(output)?.[1];
   if (problem !== undefined) throw new CommandFailed(problem);
-  const older = olderReleases(await lists.sources(), { before, after: await releaseMarks(folder), output });
+  const older = olderReleases(await lists.sources(), { before, after: await releaseMarks(directory), output });
   if (older.length > 0)
     throw new CommandFailed(
       `${older.join(", ")} gave older lists than before, so the newer ones stay in use: the mirror lags behind, or newer updates are being withheld; try again later, and use another mirror if it persists`,

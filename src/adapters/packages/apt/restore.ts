@@ -5,9 +5,9 @@ import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/ports
 import { orUndefined } from "#kernel/errors.ts";
 import type { Argv } from "../common/ports.ts";
 import { asResult, type Transact, unitFor } from "../common/transactions.ts";
+import { aptPaths, withoutCaches, withoutSources } from "./arguments.ts";
 import { markCommands, qualifiedName } from "./database.ts";
 import { failureReason } from "./output.ts";
-import { aptPaths, withoutCaches, withoutSources } from "./words.ts";
 
 const aptGet = "/usr/bin/apt-get";
 const dpkg = "/usr/bin/dpkg";
@@ -162,7 +162,7 @@ export function createRestore(ports: {
     if (lossy.length > 0) await tryStep([dpkg, ...dpkgAlone, "--install", "--", ...paths(lossy)]);
     await setMarks({ exec, present, wanted: target.marks }, signal);
 
-    // Whether it fits together is told, not judged: a host that did not when the snapshot was taken does not now.
+    // Whether it fits together is reported, not judged: a host that did not when the snapshot was taken does not now.
     const whole = await exec([aptGet, "--quiet=2", ...withoutSources, "check"], { signal, timeoutMs: 120_000 });
     if (whole.exitCode !== 0) progress.line(`apt-get check: ${failureReason(whole.stderr, whole.exitCode)}`);
     left = await missing();

@@ -6,10 +6,10 @@ import { orUndefined, toError } from "#kernel/errors.ts";
 import { ManagerRefuses } from "../common/asking.ts";
 import { copyOf, createRecordStore, type RecordStore } from "../common/record-store.ts";
 import { createSearch, toText } from "../common/search.ts";
+import { type AptPaths, onlyAsking } from "./arguments.ts";
 import { createStanzaReader, fieldOf, linesOf, parseStanzas } from "./deb822.ts";
 import type { Lists } from "./lists.ts";
 import { failureReason } from "./output.ts";
-import { type AptPaths, onlyAsking } from "./words.ts";
 
 const askMs = 120_000;
 
@@ -77,7 +77,7 @@ function createCollector(native: string, descriptions: Descriptions) {
 export function createSearchIndex(ports: {
   readonly exec: Exec;
   readonly paths: Pick<AptPaths, "status">;
-  readonly lists: Pick<Lists, "folder">;
+  readonly lists: Pick<Lists, "directory">;
   readonly native: () => Promise<string>;
   /** Changes when the lists, the settings or what is installed do. */
   readonly mark: () => Promise<string>;
@@ -105,11 +105,13 @@ export function createSearchIndex(ports: {
 
   const readDescriptions = async (): Promise<Descriptions> => {
     const descriptions = new Map<string, string>();
-    const folder = await lists.folder();
-    const names = ((await orUndefined(readdir(folder))) ?? []).filter((name) => /_Translation-en(\.\w+)?$/.test(name));
+    const directory = await lists.directory();
+    const names = ((await orUndefined(readdir(directory))) ?? []).filter((name) =>
+      /_Translation-en(\.\w+)?$/.test(name),
+    );
     // Apt's own program unpacks whatever its settings have the lists packed with.
     for (const name of names)
-      await readStanzas(["/usr/lib/apt/apt-helper", "cat-file", join(folder, name)], (stanza) =>
+      await readStanzas(["/usr/lib/apt/apt-helper", "cat-file", join(directory, name)], (stanza) =>
         descriptions.set(copyOf(fieldOf(stanza, "Description-md5")), copyOf(descriptionOf(stanza))),
       );
     descriptions.delete("");

@@ -48,8 +48,8 @@ Conf needy (1.0  [all])
     fc.assert(
       fc.property(fc.array(row), (rows) => {
         const lines = rows.map(({ name: each, from, to, releases }) => {
-          const told = releases.map(({ label, suite: word }) => `${label}:12/${word}`).join(", ");
-          return `Inst ${each}${from === null ? "" : ` [${from}]`} (${to} ${told} [amd64])`;
+          const reported = releases.map(({ label, suite: word }) => `${label}:12/${word}`).join(", ");
+          return `Inst ${each}${from === null ? "" : ` [${from}]`} (${to} ${reported} [amd64])`;
         });
         expect(parseSimulation(lines.join("\n"))).toEqual(
           rows.map((each) => ({ kind: "install", architecture: "amd64", ...each })),

@@ -95,19 +95,19 @@ export function changesOf(
   const native = nativeArchitecture(known.entries);
   const offers = new Map(known.offers.map((offer) => [qualifiedName(offer.entry), offer]));
 
-  /** Of what is removed apt tells an architecture only where it is not the machine's own. */
-  const removedArchitecture = (name: string, told: string | undefined): string =>
+  /** Of what is removed apt gives an architecture only where it is not the machine's own. */
+  const removedArchitecture = (name: string, reported: string | undefined): string =>
     known.entries.find(
       (entry) =>
         entry.name === name &&
-        (told === undefined ? [native, "all"].includes(entry.architecture) : entry.architecture === told),
+        (reported === undefined ? [native, "all"].includes(entry.architecture) : entry.architecture === reported),
     )?.architecture ?? native;
 
   const changes = new Map<string, PackageChange>();
   for (const { kind, name: word, from, to, architecture: newArchitecture, releases } of steps) {
     if (kind === "configure") continue;
-    const [name = "", told] = word.split(":");
-    const architecture = kind === "remove" ? removedArchitecture(name, told) : newArchitecture;
+    const [name = "", reported] = word.split(":");
+    const architecture = kind === "remove" ? removedArchitecture(name, reported) : newArchitecture;
     const key = qualifiedName({ name, architecture });
     const suites = offers.get(key)?.suites ?? [];
     const isSecurity = kind === "install" && (suites.length > 0 || releases.some(isSecurityRelease));

@@ -5,10 +5,10 @@ import type { Clock } from "#kernel/clock.ts";
 import { askWhole, ManagerRefuses } from "../common/asking.ts";
 import type { LockTable } from "../common/locks.ts";
 import { rememberByMark } from "../common/marks.ts";
+import { type AptPaths, onlyAsking, withoutSources } from "./arguments.ts";
 import type { DpkgDatabase } from "./database.ts";
 import { failureReason } from "./output.ts";
 import { parseUnmet } from "./simulation.ts";
-import { type AptPaths, onlyAsking, withoutSources } from "./words.ts";
 
 const unfinishedStates: ReadonlySet<string> = new Set([
   "half-installed",

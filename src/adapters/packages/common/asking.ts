@@ -7,7 +7,7 @@ import type { Argv } from "./ports.ts";
 
 const maxReasonChars = 1000;
 
-/** It was only asked, and says why it does not answer: somebody has to mend its settings, or what it has on disk. */
+/** It was only asked, and says why it does not answer: somebody has to fix its settings, or what it has on disk. */
 export class ManagerRefuses extends HostUnavailable {
   override readonly name = "ManagerRefuses";
 
@@ -47,5 +47,5 @@ export async function demandSamePlan(
   if (now.obstacle !== null) throw new CommandFailed(now.obstacle);
   if (areSame(now.changes, plan.changes)) return now;
   const found = now.changes.map(({ name, to }) => `${name} ${to}`).join(", ") || "nothing";
-  throw new CommandFailed(`what has to be installed has changed meanwhile to ${found}: look at it and try again`);
+  throw new CommandFailed(`what must be installed has changed meanwhile to ${found}: look at it and try again`);
 }

@@ -73,7 +73,7 @@ export interface ListedName {
 
 /** The lists of packages on the disk. */
 export interface Lists {
-  /** Tells of the candidate of each name, and may tell of more. @throws NoLists. */
+  /** Reports the candidate of each name, and may report more. @throws NoLists. */
   readonly each: (take: (found: Described) => void, signal: AbortSignal) => Promise<void>;
   readonly named: (name: string, signal: AbortSignal) => Promise<ListedName>;
 }
@@ -142,8 +142,8 @@ function detailsOf(
 ): PackageDetails {
   const { name, architecture, section, summary, installedBytes, downloadBytes, homepage, description } = record;
   const { packager: maintainer, depends, provides } = record;
-  const told = { name, architecture, section, summary, installedBytes, downloadBytes, homepage, description };
-  return { ...told, maintainer, depends, provides, priority: "", ...rest };
+  const reported = { name, architecture, section, summary, installedBytes, downloadBytes, homepage, description };
+  return { ...reported, maintainer, depends, provides, priority: "", ...rest };
 }
 
 /** What is known of packages, by those that are installed and the lists on the disk. */
@@ -179,10 +179,11 @@ export function createCatalog(host: CatalogHost): PackageCatalog {
       const [candidate] = [...chosen(listed.candidates, meant, isOf), ...installed].toSorted(byPreference);
       const shown = candidate ?? known[0];
       if (shown === undefined) return undefined;
-      const told = listed.described(shown);
+      const reported = listed.described(shown);
       // Lists that do not say how much there is to download say less than what is installed.
-      const isBetter = told?.downloadBytes === undefined && installed.some((each) => nevraOf(each) === nevraOf(shown));
-      const record = isBetter ? await present.described(shown, signal) : told;
+      const isBetter =
+        reported?.downloadBytes === undefined && installed.some((each) => nevraOf(each) === nevraOf(shown));
+      const record = isBetter ? await present.described(shown, signal) : reported;
       if (record === undefined) return undefined;
       return detailsOf(record, {
         installed: newest && {

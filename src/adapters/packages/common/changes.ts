@@ -6,18 +6,18 @@ import {
 } from "#domain/ports/packages.ts";
 
 export function areSame(one: readonly PlainChange[], other: readonly PlainChange[]): boolean {
-  const told = (changes: readonly PlainChange[]): string =>
+  const reported = (changes: readonly PlainChange[]): string =>
     changes
       .map(({ name, architecture, from, to }) => `${name}:${architecture} ${from} ${to}`)
       .sort()
       .join("\n");
-  return told(one) === told(other);
+  return reported(one) === reported(other);
 }
 
 export function describeChanges(changes: readonly PlainChange[], most = 5): string {
-  const told = changes.slice(0, most).map(({ name, to }) => (to === null ? `${name} removed` : `${name} ${to}`));
-  const more = changes.length - told.length;
-  return [...told, ...(more > 0 ? [`${more} more`] : [])].join(", ") || "nothing";
+  const reported = changes.slice(0, most).map(({ name, to }) => (to === null ? `${name} removed` : `${name} ${to}`));
+  const more = changes.length - reported.length;
+  return [...reported, ...(more > 0 ? [`${more} more`] : [])].join(", ") || "nothing";
 }
 
 /** @throws UpdateRefused with what is new, where a plan is no longer what would be done. */

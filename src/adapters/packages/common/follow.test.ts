@@ -6,13 +6,13 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseStatusLine, readableLine } from "../apt/output.ts";
 import { following } from "./follow.ts";
 
-let folder: string;
+let directory: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-apt-test-"));
+  directory = mkdtempSync(join(tmpdir(), "steward-apt-test-"));
 });
 
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 describe("lines of a program", () => {
   it.each([
@@ -42,14 +42,14 @@ describe("lines of a program", () => {
     const line = fc.stringMatching(/^[a-zé ]{0,10}$/);
     await fc.assert(
       fc.asyncProperty(fc.array(line, { minLength: 1 }), fc.integer({ min: 1, max: 7 }), async (lines, size) => {
-        const path = join(folder, "output");
+        const path = join(directory, "output");
         writeFileSync(path, "");
         const bytes = Buffer.from(`${lines.join("\n")}\n`);
-        const told: string[] = [];
+        const reported: string[] = [];
         const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
         await following(
           path,
-          (each) => told.push(each),
+          (each) => reported.push(each),
           { sleep: turn },
           async () => {
             for (let at = 0; at < bytes.length; at += size) {
@@ -58,24 +58,24 @@ describe("lines of a program", () => {
             }
           },
         );
-        expect(told).toEqual(lines);
+        expect(reported).toEqual(lines);
       }),
       { numRuns: 20 },
     );
   });
 
   it("are followed to the end of work that fails, whose error is reported", async () => {
-    const path = join(folder, "output");
+    const path = join(directory, "output");
     writeFileSync(path, "one\ntwo");
-    const told: string[] = [];
+    const reported: string[] = [];
     const clock = { sleep: () => Promise.resolve() };
     const work = following(
       path,
-      (each) => told.push(each),
+      (each) => reported.push(each),
       clock,
       () => Promise.reject(new Error("it failed")),
     );
     await expect(work).rejects.toThrow("it failed");
-    expect(told).toEqual(["one", "two"]);
+    expect(reported).toEqual(["one", "two"]);
   });
 });

@@ -23,14 +23,14 @@ describe("/proc/locks", () => {
 });
 
 describe("a lock that is the existence of a file", () => {
-  let folder = "";
+  let directory = "";
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), "steward-lock-"));
+    directory = await mkdtemp(join(tmpdir(), "steward-lock-"));
   });
-  afterEach(() => rm(folder, { recursive: true }));
+  afterEach(() => rm(directory, { recursive: true }));
 
   it("is held by the process that has it open, or a leftover", async () => {
-    const path = join(folder, "db.lck");
+    const path = join(directory, "db.lck");
     const locks = createOpenLocks();
     expect(await locks.holder(path)).toBeUndefined();
     expect(await isLeftOver(path, locks)).toBe(false);
@@ -46,7 +46,7 @@ describe("a lock that is the existence of a file", () => {
   });
 
   it("is not a leftover when it disappears while it is inspected", async () => {
-    const path = join(folder, "db.lck");
+    const path = join(directory, "db.lck");
     await writeFile(path, "");
     const holder = () => rm(path).then(() => undefined);
     expect(await isLeftOver(path, { holder })).toBe(false);

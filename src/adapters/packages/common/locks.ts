@@ -15,13 +15,13 @@ export function parseLocks(text: string): readonly { readonly pid: number; reado
 
 /** Files that a process has open; none when it has ended. @throws EACCES, EPERM for processes of others. */
 async function openFiles(proc: string, pid: number): Promise<readonly (string | undefined)[]> {
-  const folder = `${proc}/${pid}/fd`;
-  const names = (await orUndefined(readdir(folder), isProcessGone)) ?? [];
-  return Promise.all(names.map((name) => orUndefined(readlink(`${folder}/${name}`), isProcessGone)));
+  const directory = `${proc}/${pid}/fd`;
+  const names = (await orUndefined(readdir(directory), isProcessGone)) ?? [];
+  return Promise.all(names.map((name) => orUndefined(readlink(`${directory}/${name}`), isProcessGone)));
 }
 
 export function createLockTable(proc = "/proc") {
-  /** The number of the device in /proc/locks is not the one that stat tells on btrfs: the open files say which file it is. */
+  /** The number of the device in /proc/locks is not the one that stat gives on btrfs: the open files say which file it is. */
   async function hasOpen(pid: number, path: string): Promise<boolean> {
     try {
       return (await openFiles(proc, pid)).includes(path);
@@ -78,7 +78,7 @@ export function createPidLocks(programs: readonly string[], proc = "/proc"): Loc
 const pidsIn = async (proc: string): Promise<readonly number[]> =>
   (await readdir(proc)).filter((name) => /^\d+$/.test(name)).map(Number);
 
-/** Pacman's lock is an empty file that counts by being there; whoever holds it has it open. */
+/** Pacman's lock is an empty file that counts by being there; anyone who holds it has it open. */
 export function createOpenLocks(proc = "/proc"): LockTable {
   const { program } = createLockTable(proc);
 

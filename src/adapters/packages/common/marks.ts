@@ -8,7 +8,7 @@ async function markOf(path: string): Promise<string> {
   return file === undefined ? `${path} -` : `${path} ${file.ino} ${file.size} ${file.mtimeNs} ${file.ctimeNs}`;
 }
 
-/** A string that changes when one of the files does, or a file in one of the folders. Whether they are there is part of it. */
+/** A string that changes when one of the files does, or a file in one of the directories. Whether they are there is part of it. */
 export async function marksOf(paths: readonly string[]): Promise<string> {
   const marks = await Promise.all(
     paths.map(async (path) => {
@@ -30,13 +30,13 @@ export function rememberByMark<T>(): (mark: string, work: () => Promise<T>) => P
 /** Without the time of the last change to what is not content: package managers set that when they only read. */
 export const contentMark = async (path: string): Promise<string> => (await markOf(path)).replace(/ \d+$/, "");
 
-export async function sortedNames(folder: string): Promise<readonly string[]> {
-  return ((await orUndefined(readdir(folder))) ?? []).sort();
+export async function sortedNames(directory: string): Promise<readonly string[]> {
+  return ((await orUndefined(readdir(directory))) ?? []).sort();
 }
 
-export async function databaseFiles(folders: readonly string[]): Promise<readonly string[]> {
+export async function databaseFiles(directories: readonly string[]): Promise<readonly string[]> {
   const names = await Promise.all(
-    folders.map(async (folder) => (await sortedNames(folder)).map((name) => join(folder, name))),
+    directories.map(async (directory) => (await sortedNames(directory)).map((name) => join(directory, name))),
   );
   return names.flat().filter((path) => !/-shm$|\.lock$/.test(path));
 }

@@ -1,14 +1,14 @@
 import { createLineSplitter, type OutputLine } from "#adapters/exec/line-splitter.ts";
 import { toError } from "#kernel/errors.ts";
 
-/** Of a longer line its beginning is told. */
+/** Of a longer line its start is reported. */
 const maxLineBytes = 1024 * 1024;
 
-/** Tells the lines of what a program prints, as it comes: the program is not stopped by what is wrong with one. */
+/** Reports the lines of what a program prints, as it comes: the program is not stopped by what is wrong with one. */
 export function createOutputLines(onLine: (line: string) => void) {
   const splitter = createLineSplitter(maxLineBytes);
   let fault: Error | undefined;
-  const tell = (lines: readonly OutputLine[]): void => {
+  const report = (lines: readonly OutputLine[]): void => {
     if (fault !== undefined) return;
     try {
       for (const { bytes } of lines) onLine(bytes.toString());
@@ -17,10 +17,10 @@ export function createOutputLines(onLine: (line: string) => void) {
     }
   };
   return {
-    take: (chunk: Buffer): void => tell(splitter.push(chunk)),
+    take: (chunk: Buffer): void => report(splitter.push(chunk)),
     /** @throws Error what was wrong. */
     end(): void {
-      tell(splitter.end());
+      report(splitter.end());
       if (fault !== undefined) throw fault;
     },
   };
@@ -49,7 +49,7 @@ function joinFailures(failures: readonly string[], most = 3): string {
 /** A script of a package that failed, and the last that it said. */
 export interface ScriptError {
   readonly name: string;
-  /** Which of them, where that is told. */
+  /** Which of them, where that is reported. */
   readonly script?: string;
   readonly said: string | undefined;
 }

@@ -29,7 +29,7 @@ export async function fetchFile(
   { wanted, isWhole, target }: Fetching,
   sources: {
     readonly cached: readonly string[];
-    readonly download: (folder: string) => Promise<string | undefined>;
+    readonly download: (directory: string) => Promise<string | undefined>;
   },
   signal: AbortSignal,
 ): Promise<"cache" | "repository" | undefined> {
@@ -100,10 +100,10 @@ export function createPackageFiles<State extends { readonly packages: readonly P
   readonly cached: (wanted: PackageVersion, signal: AbortSignal) => Promise<readonly string[]>;
   /** Of these what repositories offer, by the lists. */
   readonly offered: (wanted: readonly PackageVersion[], signal: AbortSignal) => Promise<readonly PackageVersion[]>;
-  /** Brings what can be had into the folder, with one command. @returns paths. */
+  /** Brings what can be had into the directory, with one command. @returns paths. */
   readonly download: (
     wanted: readonly PackageVersion[],
-    folder: string,
+    directory: string,
     signal: AbortSignal,
   ) => Promise<readonly string[]>;
   /** The name of the file in repositories. */
@@ -131,7 +131,7 @@ export function createPackageFiles<State extends { readonly packages: readonly P
   };
 
   /** Downloaded with others before they are fetched one by one. */
-  const early = (folder: string): string => join(folder, "early");
+  const early = (directory: string): string => join(directory, "early");
 
   const uncached = async (wanted: readonly PackageVersion[], signal: AbortSignal) => {
     const isCached = async (each: PackageVersion): Promise<boolean> =>
@@ -149,12 +149,12 @@ export function createPackageFiles<State extends { readonly packages: readonly P
       return left.filter((each) => !found.has(nevraOf(each)));
     },
 
-    async prefetch(wanted, folder, signal) {
+    async prefetch(wanted, directory, signal) {
       const left = await uncached(wanted, signal);
       const found = await offeredOf(left, signal);
       const offers = left.filter((each) => found.has(nevraOf(each)));
       if (offers.length < 2) return;
-      const into = early(folder);
+      const into = early(directory);
       const own = join(into, "download");
       await mkdir(own, { recursive: true });
       for (const path of await download(offers, own, signal)) await rename(path, join(into, basename(path)));
@@ -165,14 +165,14 @@ export function createPackageFiles<State extends { readonly packages: readonly P
     fileName,
     identify,
 
-    async fetch(wanted, folder, signal) {
+    async fetch(wanted, directory, signal) {
       const nevra = nevraOf(wanted);
       if (parseNevra(nevra) === undefined || nevra.includes("/"))
         throw new PackageFileMissing(`${JSON.stringify(nevra)} is not a package name`);
       const name = fileName(wanted);
-      const fetching = { wanted, isWhole, target: join(folder, name) };
+      const fetching = { wanted, isWhole, target: join(directory, name) };
       const sources = {
-        cached: [join(early(folder), repositoryName(wanted)), ...(await cached(wanted, signal))],
+        cached: [join(early(directory), repositoryName(wanted)), ...(await cached(wanted, signal))],
         download: async (own: string) => (await download([wanted], own, signal))[0],
       };
       const origin = await fetchFile(fetching, sources, signal);

@@ -21,13 +21,13 @@ export interface ManagerPorts extends PackagePorts {
 }
 
 /** The directory for what a process after a reboot has to know. */
-export const keptFolder = ({ stateDir, places = hostPlaces }: ManagerPorts): string =>
+export const keptDirectory = ({ stateDir, places = hostPlaces }: ManagerPorts): string =>
   stateDir === undefined ? places.output : join(stateDir, "packages");
 
-/** A package manager that a host may have: all that one folder beside this one exports. */
+/** A package manager that a host may have: all that one directory beside this one exports. */
 export interface Backend {
   readonly program: string;
-  /** A question that is answered wherever it works, whoever asks. */
+  /** A question that is answered wherever it works, no matter who asks. */
   readonly probe: Argv;
   /** Files or directories that change when packages do, where they are there. */
   readonly databases: readonly string[];

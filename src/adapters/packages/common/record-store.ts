@@ -12,7 +12,7 @@ function createTexts() {
   let length = 0;
   const ends: number[] = [];
   return {
-    /** @throws RangeError where there is no room. */
+    /** @throws RangeError where there is no space. */
     add(text: string): void {
       const size = Buffer.byteLength(text) + 1;
       if (length + size > maxBytes / 2) throw new RangeError("the lists of packages are too long to be searched");

@@ -6,15 +6,15 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { type Exec, exec } from "#adapters/exec/index.ts";
 import { missingLog, readRotated, rotatedNames } from "./rotated-logs.ts";
 
-let folder = "";
+let directory = "";
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "rotated-"));
+  directory = mkdtempSync(join(tmpdir(), "rotated-"));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 async function textsOf(log: string, run: Exec = exec): Promise<readonly string[]> {
   const texts: string[] = [];
-  for await (const text of readRotated(join(folder, log), run, new AbortController().signal)) texts.push(text);
+  for await (const text of readRotated(join(directory, log), run, new AbortController().signal)) texts.push(text);
   return texts;
 }
 
@@ -34,14 +34,14 @@ it.each([
 );
 
 it("rotated logs are read, compressed or not, without damaged ones", async () => {
-  const write = (name: string, text: string | Buffer) => writeFileSync(join(folder, name), text);
+  const write = (name: string, text: string | Buffer) => writeFileSync(join(directory, name), text);
   write("log", "five");
   write("log.1", "four");
   write("log.2.gz", gzipSync("three"));
   write("log.3.gz", "no archive");
   write("log.4.gz", gzipSync("cut off").subarray(0, 12));
   write("log.5.xz", "packed by another program");
-  mkdirSync(join(folder, "log.6"));
+  mkdirSync(join(directory, "log.6"));
   write("log.7.gz", gzipSync("one"));
   const asked: (readonly string[])[] = [];
   const run: Exec = (argv, options) => {
@@ -50,7 +50,7 @@ it("rotated logs are read, compressed or not, without damaged ones", async () =>
     return Promise.resolve({ exitCode: 0, stdout: "", stderr: "", truncated: false });
   };
   expect(await textsOf("log", run)).toEqual(["five", "four", "three", "two", "one"]);
-  expect(asked).toEqual([["/usr/bin/xz", "--decompress", "--stdout", "--", join(folder, "log.5.xz")]]);
+  expect(asked).toEqual([["/usr/bin/xz", "--decompress", "--stdout", "--", join(directory, "log.5.xz")]]);
   const failing: Exec = () => Promise.resolve({ exitCode: 1, stdout: "", stderr: "no", truncated: false });
   expect(await textsOf("log", failing)).toEqual(["five", "four", "three", "one"]);
 });
@@ -59,10 +59,10 @@ it("a rotated log that is missing is empty, and one that cannot be read is an er
   expect(await textsOf("log")).toEqual([]);
   expect(await textsOf("none/log")).toEqual([]);
   for (const log of ["log", "none/log"])
-    expect(await missingLog(join(folder, log))).toBe(`there is no ${join(folder, log)}`);
-  mkdirSync(join(folder, "log"));
-  expect(await missingLog(join(folder, "log"))).toBeUndefined();
+    expect(await missingLog(join(directory, log))).toBe(`there is no ${join(directory, log)}`);
+  mkdirSync(join(directory, "log"));
+  expect(await missingLog(join(directory, "log"))).toBeUndefined();
   await expect(textsOf("log")).rejects.toThrow(
-    `cannot read the history of packages: ${join(folder, "log")}: EISDIR: illegal operation on a directory, read`,
+    `cannot read the history of packages: ${join(directory, "log")}: EISDIR: illegal operation on a directory, read`,
   );
 });

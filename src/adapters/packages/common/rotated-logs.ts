@@ -47,7 +47,7 @@ async function readEnd(path: string, exec: Exec, signal: AbortSignal): Promise<s
   return end.text();
 }
 
-/** Of the files in a folder a log and what was rotated away of it, the newest first: `a`, `a-20260131.xz`, `a.1`, `a.2.gz`. */
+/** Of the files in a directory a log and what was rotated away of it, the newest first: `a`, `a-20260131.xz`, `a.1`, `a.2.gz`. */
 export function rotatedNames(names: readonly string[], log: string): readonly string[] {
   return names
     .flatMap((name) => {
@@ -81,7 +81,7 @@ async function orUnavailable<T>(reading: Promise<T>, path: string): Promise<T | 
   }
 }
 
-/** @throws HostUnavailable where their folder is there and cannot be read. */
+/** @throws HostUnavailable where their directory is there and cannot be read. */
 const rotatedAt = async (path: string): Promise<readonly string[]> =>
   rotatedNames((await orUnavailable(readdir(dirname(path)), path)) ?? [], basename(path));
 
@@ -95,10 +95,10 @@ export const missingLog = async (path: string): Promise<string | undefined> =>
  * @throws HostUnavailable where the log itself is there and cannot be read.
  */
 export async function* readRotated(path: string, exec: Exec, signal: AbortSignal): AsyncGenerator<string> {
-  const [folder, log] = [dirname(path), basename(path)];
+  const [directory, log] = [dirname(path), basename(path)];
   for (const name of await rotatedAt(path)) {
     signal.throwIfAborted();
-    const reading = readEnd(join(folder, name), exec, signal);
+    const reading = readEnd(join(directory, name), exec, signal);
     const text = await (name === log ? orUnavailable(reading, path) : orUndefined(reading, () => !signal.aborted));
     if (text !== undefined) yield text;
   }

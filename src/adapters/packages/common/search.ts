@@ -24,7 +24,7 @@ export const toText = ({
 function fromText(text: string): FoundPackage {
   const [name = "", architecture = "", version = "", section = "", installed = "", download = "", summary = ""] =
     text.split("\n");
-  const bytes = (told: string): number | undefined => (told === "" ? undefined : Number(told));
+  const bytes = (reported: string): number | undefined => (reported === "" ? undefined : Number(reported));
   const sizes = { installedBytes: bytes(installed), downloadBytes: bytes(download) };
   return { name, architecture, version, section, ...sizes, summary };
 }
@@ -54,10 +54,10 @@ export function createSearch(ports: {
   return async (words, signal) => {
     const now = await mark();
     if (kept?.mark !== now) {
-      const begun = { mark: now, store: build() };
-      kept = begun;
-      begun.store.catch(() => {
-        if (kept === begun) forget();
+      const started = { mark: now, store: build() };
+      kept = started;
+      started.store.catch(() => {
+        if (kept === started) forget();
       });
     }
     const store = await untilAborted(kept.store, signal);

@@ -8,13 +8,13 @@ import { aptOutput } from "../apt/output.ts";
 import { createLockTable } from "./locks.ts";
 import { createTransactions, parseKill, settle, type Transaction, TransactionFailed } from "./transactions.ts";
 
-let folder: string;
+let directory: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-apt-test-"));
+  directory = mkdtempSync(join(tmpdir(), "steward-apt-test-"));
 });
 
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 it.each([
   [
@@ -47,8 +47,8 @@ describe("a transaction in a unit of its own", () => {
       ran.push(argv);
       return Promise.resolve({ exitCode, stdout: "", stderr, truncated: false });
     };
-    const places = { booted: folder, output: folder };
-    const transact = createTransactions({ reader: aptOutput, exec, clock, locks: createLockTable(folder), places });
+    const places = { booted: directory, output: directory };
+    const transact = createTransactions({ reader: aptOutput, exec, clock, locks: createLockTable(directory), places });
     await transact({ unit: "one", description: "a test", argv: ["/usr/bin/dpkg"], locks: [], ...transaction }, signal);
     expect(ran).toHaveLength(1);
     return ran[0] ?? [];
@@ -77,14 +77,14 @@ describe("a transaction in a unit of its own", () => {
 
   it("leaves the logs of the last ones only", async () => {
     for (let number = 1; number <= 30; number += 1) {
-      const path = join(folder, `old-${number}.log`);
+      const path = join(directory, `old-${number}.log`);
       writeFileSync(path, "");
       utimesSync(path, number, number);
     }
-    writeFileSync(join(folder, "one.auto"), "");
-    utimesSync(join(folder, "one.auto"), 0, 0);
+    writeFileSync(join(directory, "one.auto"), "");
+    utimesSync(join(directory, "one.auto"), 0, 0);
     await wordsOf({});
-    const left = readdirSync(folder);
+    const left = readdirSync(directory);
     expect(left).toContain("one.auto");
     const logs = left.filter((name) => name.endsWith(".log"));
     expect(logs).toHaveLength(19);
@@ -107,7 +107,7 @@ it("a transaction is waited for although systemd does not answer for some second
         truncated: false,
       });
     };
-    const host = { exec, clock: { sleep: () => Promise.resolve() }, places: { booted: folder } };
+    const host = { exec, clock: { sleep: () => Promise.resolve() }, places: { booted: directory } };
     return settle(host, "one", new AbortController().signal);
   };
   await settledAfter(20);
@@ -141,12 +141,12 @@ describe("a transaction without systemd", () => {
         return Promise.resolve();
       },
     };
-    const places = { booted: join(folder, "none"), output: folder };
+    const places = { booted: join(directory, "none"), output: directory };
     const transact = createTransactions({
       reader: aptOutput,
       exec,
       clock,
-      locks: createLockTable(folder),
+      locks: createLockTable(directory),
       places,
       lockWaitMs: 2_000,
     });

@@ -18,7 +18,7 @@ export interface Transaction {
   /** Run when it is over, however it ended, in the same unit. They may fail. */
   readonly afterwards?: readonly Argv[];
   readonly onLine?: OnLine;
-  /** How long its end is waited for; half an hour unless given. It goes on by itself. */
+  /** How long its end is waited for; half an hour unless given. It continues by itself. */
   readonly timeoutMs?: number;
   /** Whether it may be cut off when the host goes down, as what only downloads may; otherwise that waits for its end. */
   readonly isInterruptible?: boolean;
@@ -55,12 +55,12 @@ const betweenQuestionsMs = 200;
 /** Half a minute without an answer of systemd. */
 const toleratedFailures = 150;
 const usualMs = 30 * 60_000;
-/** A long upgrade on a slow disk; it goes on by itself after that. */
+/** A long upgrade on a slow disk; it continues by itself after that. */
 export const longestMs = 6 * 60 * 60_000;
 const keptOutputBytes = 64 * 1024;
 
 /** On shutdown the unit is stopped with a harmless signal, and systemd waits for the package manager and its scripts. */
-const comesToItsEnd = [
+const runsToCompletion = [
   "KillMode=process",
   "KillSignal=SIGCONT",
   "TimeoutStopSec=15min",
@@ -96,11 +96,11 @@ const isCutOff = (text: string): boolean =>
 
 const keptLogs = 20;
 
-async function removeOldLogs(folder: string): Promise<void> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith(".log"));
+async function removeOldLogs(directory: string): Promise<void> {
+  const names = (await readdir(directory)).filter((name) => name.endsWith(".log"));
   const logs = await Promise.all(
     names.map(async (name) => {
-      const path = join(folder, name);
+      const path = join(directory, name);
       return { path, writtenAtMs: (await orUndefined(stat(path)))?.mtimeMs ?? 0 };
     }),
   );
@@ -174,7 +174,7 @@ export function createTransactions(
     const outputs = [`--property=StandardOutput=append:${path}`, "--property=StandardError=inherit"];
     // Systemd splits them into words again; theirs are names and options without anything that it would take for more.
     const later = afterwards.map((words) => `--property=ExecStopPost=-${words.join(" ")}`);
-    const stopping = isInterruptible ? [] : comesToItsEnd.map((property) => `--property=${property}`);
+    const stopping = isInterruptible ? [] : runsToCompletion.map((property) => `--property=${property}`);
     const command = ["/usr/bin/env", ...environment, ...argv];
     try {
       const { exitCode, stderr } = await following(path, onLine, clock, () =>
@@ -183,17 +183,17 @@ export function createTransactions(
           timeoutMs,
         }),
       );
-      const isBegun = /^Running as unit: /m.test(stderr);
+      const isStarted = /^Running as unit: /m.test(stderr);
       // What runs after the main process may be at work still.
-      if (isBegun && (isCutOff(stderr) || (await askFor(exec, unit, signal)) !== "over"))
-        throw new TransactionUnseen(`systemd did not tell how ${unit}.service ended`);
+      if (isStarted && (isCutOff(stderr) || (await askFor(exec, unit, signal)) !== "over"))
+        throw new TransactionUnseen(`systemd did not say how ${unit}.service ended`);
       const output = await tailOf(path);
       const killedBy = parseKill(stderr);
       if (killedBy !== undefined) return { exitCode, output, killedBy };
-      return { exitCode, output: isBegun || output !== "" || exitCode === 0 ? output : stderr };
+      return { exitCode, output: isStarted || output !== "" || exitCode === 0 ? output : stderr };
     } catch (error) {
       if (!(error instanceof CommandFailed) || error.cause !== undefined) throw error;
-      throw new CommandFailed(`${error.message}; ${unit}.service goes on by itself (see systemctl status ${unit})`, {
+      throw new CommandFailed(`${error.message}; ${unit}.service continues by itself (see systemctl status ${unit})`, {
         cause: error,
       });
     }

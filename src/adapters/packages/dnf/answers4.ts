@@ -41,7 +41,7 @@ export function parseCheck(text: string): CheckFindings {
   return { unmet, duplicates };
 }
 
-/** Whether the last transaction in the history was begun and has no end. Reads `history info last`. */
+/** Whether the last transaction in the history was started and has no end. Reads `history info last`. */
 export const isUnfinished = (text: string): boolean => /^End rpmdb +: +\*\*/m.test(text);
 /** Packages that such a transaction was to bring and to take away. Which of it was done is not written down. */
 export function unfinishedIn(text: string): {

@@ -27,7 +27,7 @@ export interface DnfPlaces {
   readonly settings: readonly string[];
   /** Settings of the timer that installs updates, from the weakest to the strongest. */
   readonly automatic: readonly string[];
-  readonly protectedFolders: readonly string[];
+  readonly protectedDirectories: readonly string[];
   readonly users: string;
 }
 
@@ -43,7 +43,7 @@ export interface RpmDatabase {
   readonly mark: string;
 }
 
-/** A line of the table in which dnf tells what it would do. */
+/** A line of the table in which dnf says what it would do. */
 export interface TableRow {
   readonly kind: "install" | "upgrade" | "downgrade" | "reinstall" | "remove";
   readonly name: string;
@@ -63,7 +63,7 @@ export interface StoredAction {
   readonly package_path?: string;
 }
 
-/** What the last transaction was to do, if it was begun and has no end. Which of it was done is not written down. */
+/** What the last transaction was to do, if it was started and has no end. Which of it was done is not written down. */
 export interface Unfinished {
   readonly brought: readonly PackageVersion[];
   readonly removed: readonly PackageVersion[];
@@ -82,7 +82,7 @@ export interface Asking {
 /** What one generation of dnf says and does otherwise than the other one: its arguments, its answers, its places. */
 export interface Dialect {
   readonly name: "dnf" | "dnf5";
-  /** A question that is answered wherever it works, whoever asks. */
+  /** A question that is answered wherever it works, no matter who asks. */
   readonly probe: Argv;
   readonly commands: () => ManagerCommands;
   /** Whether only root can plan. */
@@ -136,7 +136,7 @@ export interface Dialect {
   readonly marking: (isManual: boolean) => readonly string[];
   /** Why packages cannot be held; undefined where they can. */
   readonly holdsLack: () => string | undefined;
-  /** What `versionlock delete` is told for packages of these names. */
+  /** What `versionlock delete` is reported for packages of these names. */
   readonly lockWords: (dnf: Dnf, names: readonly string[], signal: AbortSignal) => Promise<readonly string[]>;
 
   readonly storedVersion: string;
@@ -165,7 +165,7 @@ export interface Dialect {
 export interface Dnf extends Asking {
   readonly dialect: Dialect;
   /** Where transactions are written down. */
-  readonly folder: string;
+  readonly directory: string;
   readonly cannotAsk: (result: CommandResult) => Error;
   /** The word of `repoquery` for a format of its records. */
   readonly formatted: (format: string) => string;

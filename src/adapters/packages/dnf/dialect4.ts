@@ -46,7 +46,7 @@ function placesIn(root = "/"): DnfPlaces {
     mainSettings: below("etc/dnf/dnf.conf"),
     settings: [below("etc/dnf/dnf.conf"), below("etc/yum.repos.d"), "/etc/dnf/plugins"],
     automatic: [],
-    protectedFolders: [below("etc/dnf/protected.d"), below("etc/yum/protected.d")],
+    protectedDirectories: [below("etc/dnf/protected.d"), below("etc/yum/protected.d")],
     users: below("etc/passwd"),
   };
 }
@@ -67,7 +67,7 @@ const lockedCode = 200;
 const longestWaitMs = 60_000;
 const betweenLooksMs = 500;
 
-/** Also a question takes the lock of the lists for a moment, and fails where another one has it. */
+/** Also a question takes the lock of the lists briefly, and fails where another one has it. */
 const createRun: Dialect["createRun"] = ({ exec, clock }, { dnf }) => {
   const inTurn = createSlots(1);
   return (words, signal, options = {}) =>
@@ -135,7 +135,7 @@ export const dialect4: Dialect = {
     hold: "dnf versionlock add",
     unhold: "dnf versionlock delete, or its line in excludepkgs,",
   }),
-  // What it would do it tells nobody else, whatever the answer to its question is.
+  // It shows nobody else what it would do, whatever the answer to its question is.
   isPlannedByRoot: true,
   places: placesIn,
   locks: () => createPidLocks(programs),
@@ -146,13 +146,13 @@ export const dialect4: Dialect = {
   withoutHolds,
   // No wait for locks, and what is not available is an error.
   changing: ["--assumeyes", "--setopt=exit_on_lock=1", "--setopt=strict=1"],
-  // Quiet, dnf would not tell what it would do.
+  // With --quiet dnf would not print what it would do.
   planning: ["--assumeno", "--verbose"],
   recordEnd: "",
 
   output: { failureReason, parseLockConflict },
   scriptFailures,
-  // Which names it does not know, and which it leaves out, it tells among the rest.
+  // Which names it does not know, and which it leaves out, it prints among the rest.
   toldIn: ({ stdout, stderr }) => (/^Error: Unable to find a match: /m.test(stderr) ? `${stdout}\n${stderr}` : stderr),
   parseStep: parseProgress,
   parsePlan,

@@ -61,7 +61,7 @@ function placesIn(root = "/"): DnfPlaces {
     reasons: [join(state, "packages.toml")],
     lists: below("var/cache/libdnf5"),
     transactionLock,
-    // The second is held for writing by whoever is about to change packages, from before it asks.
+    // The second is held for writing by anyone who is about to change packages, from before it asks.
     changeLocks: [transactionLock, below("var/lib/dnf/system-repo.lock")],
     listsLocks: [transactionLock],
     mainSettings: below("etc/dnf/dnf.conf"),
@@ -71,7 +71,7 @@ function placesIn(root = "/"): DnfPlaces {
       below("etc/dnf/automatic.conf"),
       below("etc/dnf/dnf5-plugins/automatic.conf"),
     ],
-    protectedFolders: [below("etc/dnf/protected.d")],
+    protectedDirectories: [below("etc/dnf/protected.d")],
     users: below("etc/passwd"),
   };
 }
@@ -118,7 +118,7 @@ const historyOf = async ({ ask }: Pick<Asking, "ask">, signal: AbortSignal) =>
 const transactionOf = async ({ ask }: Pick<Asking, "ask">, id: number, signal: AbortSignal) =>
   parseTransaction(await ask([withoutRepositories, "history", "info", String(id), "--json"], signal));
 
-/** The last transaction, if it was begun and has no end. */
+/** The last transaction, if it was started and has no end. */
 async function unfinishedOf(dnf: Pick<Asking, "ask">, signal: AbortSignal): Promise<Transaction | undefined> {
   const [last] = await historyOf(dnf, signal);
   return last?.isUnfinished === true ? transactionOf(dnf, last.id, signal) : undefined;
@@ -189,7 +189,7 @@ export const appliesUpdates = (settings: readonly string[]): boolean =>
     .map(([, value = ""]) => /^(?:yes|true|on|1)$/i.test(value))
     .at(-1) ?? false;
 
-/** `dnf5 automatic`, unless it only downloads or tells of updates. */
+/** `dnf5 automatic`, unless it only downloads or announces updates. */
 async function updaters({ exec, places }: Asking, signal: AbortSignal): Promise<readonly string[]> {
   const settings = places.automatic.map((path) => readTextOrEmpty(path));
   if (appliesUpdates(await Promise.all(settings))) return timers;

@@ -13,8 +13,8 @@ const schema = `
   CREATE TABLE console_output (id INTEGER PRIMARY KEY, trans_id INTEGER, file_descriptor INTEGER, line TEXT);`;
 
 describe("the history of dnf", () => {
-  let folder: string;
-  const path = () => join(folder, "history.sqlite");
+  let directory: string;
+  const path = () => join(directory, "history.sqlite");
   const make = (journal: "delete" | "wal", sql: string): DatabaseSync => {
     const database = new DatabaseSync(path());
     database.exec(`PRAGMA journal_mode = ${journal}; ${schema} ${sql}`);
@@ -22,14 +22,14 @@ describe("the history of dnf", () => {
   };
   const read = async (most = Number.MAX_SAFE_INTEGER): Promise<readonly LoggedTransaction[]> => {
     const found: LoggedTransaction[] = [];
-    const history = createHistory({ history: path(), users: join(folder, "passwd") });
+    const history = createHistory({ history: path(), users: join(directory, "passwd") });
     for await (const each of history(new AbortController().signal)) if (found.push(each) >= most) break;
     return found;
   };
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "steward-history-"));
+    directory = mkdtempSync(join(tmpdir(), "steward-history-"));
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
+  afterEach(() => rmSync(directory, { recursive: true }));
 
   it("is read while dnf has it open, with what dnf has not yet moved to the file", async () => {
     const open = make(
@@ -63,12 +63,12 @@ describe("the history of dnf", () => {
   it("is read a page at a time as far as it is wanted, and nothing is written beside it", async () => {
     const rows = Array.from({ length: 120 }, (_, at) => `(${at + 1}, ${at + 1}, ${at + 1}, 0, '', 1)`);
     make("wal", `INSERT INTO trans VALUES ${rows.join(",")};`).close();
-    expect(readdirSync(folder)).toEqual(["history.sqlite"]);
+    expect(readdirSync(directory)).toEqual(["history.sqlite"]);
     expect((await read()).map(({ startedAt }) => startedAt / 1000)).toEqual(
       Array.from({ length: 120 }, (_, at) => 120 - at),
     );
     expect(await read(3)).toHaveLength(3);
-    expect(readdirSync(folder)).toEqual(["history.sqlite"]);
+    expect(readdirSync(directory)).toEqual(["history.sqlite"]);
   });
 
   it("has the reason of each package, of its last transaction", () => {

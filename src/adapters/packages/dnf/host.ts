@@ -46,7 +46,7 @@ export function openDnf(ports: PackagePorts, dialect: Dialect): Dnf {
     ...asking,
     dialect,
     cannotAsk,
-    folder: (ports.places ?? hostPlaces).output,
+    directory: (ports.places ?? hostPlaces).output,
     formatted: (format) => `--queryformat=${format}${dialect.recordEnd}`,
     changingArgv: (...words) => [...places.dnf, ...dialect.changing, ...words],
 
@@ -80,7 +80,7 @@ export async function databaseMark(databases: readonly string[], history: string
   return (await Promise.all([...files, hasJournal ? journal : history].map(contentMark))).join("\n");
 }
 
-/** @param lists a folder with one of each repository. */
+/** @param lists a directory with one of each repository. */
 export async function listsMark(lists: string): Promise<string> {
   const names = await sortedNames(lists);
   return (await Promise.all(names.map((name) => contentMark(join(lists, name, "repodata", "repomd.xml"))))).join("\n");
@@ -94,9 +94,9 @@ export async function listsAt(lists: string): Promise<number | undefined> {
 }
 
 /** Where dnf has asked and nothing was new, it sets the time of one of the files. */
-async function newestIn(folder: string): Promise<number | undefined> {
-  const names = (await orUndefined(readdir(folder))) ?? [];
-  const files = await Promise.all(names.map((name) => orUndefined(stat(join(folder, name)))));
+async function newestIn(directory: string): Promise<number | undefined> {
+  const names = (await orUndefined(readdir(directory))) ?? [];
+  const files = await Promise.all(names.map((name) => orUndefined(stat(join(directory, name)))));
   const times = files.flatMap((file) => file?.mtimeMs ?? []);
   return times.length === 0 ? undefined : Math.floor(Math.max(...times));
 }

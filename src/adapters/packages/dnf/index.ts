@@ -17,7 +17,7 @@ import { databaseMark, listsAt, listsMark, openDnf } from "./host.ts";
 import { createDnfPackageFiles } from "./package-files.ts";
 import { createPlans } from "./plans.ts";
 import { createRepairs, findingsOf, refresh, setVersionLocks } from "./repairs.ts";
-import { replay, telling } from "./replay.ts";
+import { replay, reporter } from "./replay.ts";
 import { availableFormat, createLists, parseOffered } from "./repoquery.ts";
 
 /** Names in files `*.conf` of directories, one a line. */
@@ -52,7 +52,7 @@ function catalogOf(dnf: Dnf): PackageCatalog {
     installed: async (signal) => toInstalled(await database(signal)),
     mark: async () => `${await databaseMark(places.databases, places.history)}\n${await markOf(dnf)}`,
     lists: createLists(dnf),
-    protectedNames: async () => new Set([dialect.name, ...(await namesIn(places.protectedFolders))]),
+    protectedNames: async () => new Set([dialect.name, ...(await namesIn(places.protectedDirectories))]),
     history: dialect.history(dnf),
     historyLog: places.history,
   });
@@ -82,12 +82,12 @@ function createDnf(dialect: Dialect, ports: ManagerPorts): PackageManager {
       ...createPlans(dnf),
       rpm: places.rpm,
       ownPackages: [dialect.name],
-      protectedNames: () => namesIn(places.protectedFolders),
+      protectedNames: () => namesIn(places.protectedDirectories),
 
       change: (unit, changes, options, signal) => replay(dnf, { unit, changes, ...options }, signal),
       isRefusal: dialect.isRefusal,
       scriptFailures: dialect.scriptFailures,
-      telling: telling(dialect),
+      reporter: reporter(dialect),
       hold: (names, isHeld, signal) => setVersionLocks(dnf, { names, isHeld }, signal),
       refresh: (onLine, signal) => refresh(dnf, onLine, signal),
 

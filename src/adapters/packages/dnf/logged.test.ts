@@ -13,7 +13,7 @@ const item = (action: LoggedItem["action"], name: string, version: string, isAut
 });
 
 it("reports an upgrade with both versions, and a package that another one obsoletes as removed", () => {
-  const told = packagesOf([
+  const reported = packagesOf([
     item("upgrade", "app", "2-1", true),
     item("replaced", "app", "1-1"),
     item("downgrade", "lib", "1-1"),
@@ -24,7 +24,7 @@ it("reports an upgrade with both versions, and a package that another one obsole
     item("remove", "gone", "1-1", true),
     item("other", "marked", "1-1"),
   ]).map(({ name, action, from, to, isAutomatic }) => [action, name, from, to, isAutomatic]);
-  expect(told).toEqual([
+  expect(reported).toEqual([
     ["upgrade", "app", "1-1", "2-1", false],
     ["downgrade", "lib", "2-1", "1-1", false],
     ["reinstall", "lost", undefined, "1-1", false],
@@ -35,9 +35,9 @@ it("reports an upgrade with both versions, and a package that another one obsole
 });
 
 it("requesting users are named where they are known, and root and nobody are not", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "steward-users-"));
+  const directory = mkdtempSync(join(tmpdir(), "steward-users-"));
   try {
-    const passwd = join(folder, "passwd");
+    const passwd = join(directory, "passwd");
     writeFileSync(passwd, "root:x:0:0::/:/bin/sh\nalice:x:1000:1000::/:/bin/sh\n");
     const requester = await createRequesters(passwd);
     expect([1000, 1001, 0, -1, 4_294_967_295, null, "1000", 1.5].map(requester)).toEqual([
@@ -45,9 +45,9 @@ it("requesting users are named where they are known, and root and nobody are not
       "1001",
       ...Array.from({ length: 6 }, () => undefined),
     ]);
-    expect((await createRequesters(join(folder, "none")))(1000)).toBe("1000");
+    expect((await createRequesters(join(directory, "none")))(1000)).toBe("1000");
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 });
 

@@ -7,14 +7,14 @@ import { nameAndArchitecture } from "../common/rpm/names.ts";
 
 /** A line of what dnf remembers of a transaction. */
 export interface LoggedItem extends PackageVersion {
-  /** `replaced` is a version that another one took the place of; `other` is no change of packages. */
+  /** `replaced` is a version that another one took the place of; `other` is not a change of packages. */
   readonly action: "install" | "upgrade" | "downgrade" | "reinstall" | "remove" | "replaced" | "other";
   readonly isAutomatic: boolean;
 }
 
 type LoggedPackage = LoggedTransaction["packages"][number];
 
-/** What became of each package: of one that was replaced by itself that is told with what took its place. */
+/** What became of each package: of one that was replaced by itself that is reported with what took its place. */
 export function packagesOf(items: readonly LoggedItem[]): readonly LoggedPackage[] {
   const replaced = new Map<string, LoggedItem>();
   for (const each of items) if (each.action === "replaced") replaced.set(nameAndArchitecture(each), each);

@@ -8,10 +8,10 @@ const most = 3;
 const terminalLines = (text: string): readonly string[] =>
   text.split("\n").map((line) => line.replace(/\r+$/, "").replace(/^.*\r/, "").trimEnd());
 
-/** Rpm tells of a step, and what was printed before belongs to another one. */
+/** Rpm announces a step, and what was printed before belongs to another one. */
 const step = /^ +\S[^:]* : .* \d+\/\d+$/;
 
-/** Scripts that failed. Dnf goes on after those that run when the files of a package are there already. */
+/** Scripts that failed. Dnf continues after those that run when the files of a package are there already. */
 export function parseScriptErrors(text: string): readonly ScriptError[] {
   const errors: ScriptError[] = [];
   let said: string | undefined;
@@ -64,8 +64,8 @@ export function failureReason(text: string, exitCode: number): string {
   if (trust.length > 0) return trust.join("; ");
   const lines = terminalLines(text).filter((line) => line.trim() !== "");
   const own = ownWords(lines).slice(-most);
-  const told = own.length > 0 ? own : lines.slice(-1).map((line) => line.trim());
-  return told.length > 0 ? told.join("; ") : `exit code ${exitCode}`;
+  const reported = own.length > 0 ? own : lines.slice(-1).map((line) => line.trim());
+  return reported.length > 0 ? reported.join("; ") : `exit code ${exitCode}`;
 }
 
 export function parseLockConflict(text: string): { readonly pid: number | undefined } | undefined {

@@ -5,7 +5,7 @@ import type { TableRow } from "./dialect.ts";
 
 const most = 3;
 
-/** Scripts that failed. Dnf5 goes on after those that run when the files of a package are there already. */
+/** Scripts that failed. Dnf5 continues after those that run when the files of a package are there already. */
 export function parseScriptErrors(text: string): readonly ScriptError[] {
   const errors: ScriptError[] = [];
   const lines = text.split("\n");
@@ -43,8 +43,8 @@ function whyUnresolved(lines: readonly string[]): string | undefined {
   if (at < 0) return undefined;
   const below = lines.slice(at + 1);
   const end = below.findIndex((line) => line.startsWith("You can try to add"));
-  const told = below.slice(0, end < 0 ? undefined : end).map((line) => line.trim().replace(/^- /, ""));
-  return [unresolved, told.slice(0, most + 1).join("; ")].join(" ");
+  const reported = below.slice(0, end < 0 ? undefined : end).map((line) => line.trim().replace(/^- /, ""));
+  return [unresolved, reported.slice(0, most + 1).join("; ")].join(" ");
 }
 
 export function failureReason(text: string, exitCode: number): string {
@@ -61,8 +61,8 @@ export function failureReason(text: string, exitCode: number): string {
   const own = lines.filter((line) =>
     /^(?:Failed to |Cannot |No match |No package |Transaction failed: |>>> (?!Already downloaded|Running ))/.test(line),
   );
-  const told = own.length > 0 ? own.slice(-most) : lines.slice(-1);
-  return told.map((line) => line.replace(/^>>> /, "").trim()).join("; ") || `exit code ${exitCode}`;
+  const reported = own.length > 0 ? own.slice(-most) : lines.slice(-1);
+  return reported.map((line) => line.replace(/^>>> /, "").trim()).join("; ") || `exit code ${exitCode}`;
 }
 
 export const parseLockConflict = (text: string): { readonly pid: number | undefined } | undefined =>

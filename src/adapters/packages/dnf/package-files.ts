@@ -10,7 +10,7 @@ import { fileNameOf, rpmFiles } from "../common/rpm/package-files.ts";
 import { asResult } from "../common/transactions.ts";
 import type { Dialect, Dnf } from "./dialect.ts";
 import { isExactly } from "./plans.ts";
-import { telling, withStored } from "./replay.ts";
+import { reporter, withStored } from "./replay.ts";
 import { availableFormat, parseOffered } from "./repoquery.ts";
 
 /** Only the given files count: no repository, no holds, no automatic additions or removals; downgrades are allowed. */
@@ -57,10 +57,10 @@ export function createDnfPackageFiles(dnf: Dnf, ports: PackagePorts): PackageFil
         if (rows === undefined || !isExactly(rows, left))
           return `dnf would not do just that: ${output.failureReason(`${stdout}\n${stderr}`, exitCode)}`;
         const description = `Steward returns to a snapshot of packages (${dialect.name})`;
-        const onLine = telling(dialect)(progress);
+        const onLine = reporter(dialect)(progress);
         const { reason } = await asResult(
           () => transact({ unit, description, argv: changingArgv(...how), locks, onLine }, signal),
-          // The shell of dnf 4 goes on after an error.
+          // The shell of dnf 4 continues after an error.
           (said) => scriptFailures(said) || (/^Error: /m.test(said) ? output.failureReason(said, 0) : ""),
         );
         return reason;

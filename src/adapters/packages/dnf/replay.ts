@@ -37,24 +37,24 @@ export function actionsFor(
 export const storedTransaction = ({ storedVersion }: Pick<Dialect, "storedVersion">, rpms: readonly StoredAction[]) =>
   JSON.stringify({ version: storedVersion, rpms });
 
-export const telling =
+export const reporter =
   ({ parseStep }: Pick<Dialect, "parseStep">) =>
-  ({ line: tell, step }: Progress) =>
+  ({ line: report, step }: Progress) =>
   (line: string): void => {
     if (line.trim() === "") return;
-    tell(line.trimEnd());
+    report(line.trimEnd());
     const found = parseStep(line);
     if (found !== undefined) step(found.percent, found.what);
   };
 
 /** Writes a transaction into a directory of its own, lets it be carried out, and takes it away again when that is done. */
 export async function withStored<T>(
-  { folder }: Pick<Dnf, "folder">,
+  { directory }: Pick<Dnf, "directory">,
   unit: string,
   text: string,
   work: (path: string) => Promise<T>,
 ): Promise<T> {
-  const own = join(folder, `${unit}.dnf`);
+  const own = join(directory, `${unit}.dnf`);
   await mkdir(own, { recursive: true, mode: 0o700 });
   const path = join(own, "transaction.json");
   await writeFile(path, text, { mode: 0o600 });

@@ -4,7 +4,7 @@ import { leftovers } from "../common/rpm/findings.ts";
 import type { InstalledRpm } from "./dialect.ts";
 import { dialect4 } from "./dialect4.ts";
 import { parseStep } from "./output4.ts";
-import { actionsFor, storedTransaction, telling } from "./replay.ts";
+import { actionsFor, reporter, storedTransaction } from "./replay.ts";
 
 const installed = (name: string, version: string, reason = "user"): InstalledRpm => ({
   name,
@@ -96,12 +96,13 @@ describe("progress", () => {
   it("does not decrease when dnf begins to verify", () => {
     const seen: number[] = [];
     const lines: string[] = [];
-    const tell = telling(dialect4)({
+    const report = reporter(dialect4)({
       step: (percent) => void seen.push(percent),
       line: (text) => void lines.push(text),
     });
-    for (const verb of ["Upgrading", "Verifying"]) for (const at of [1, 2]) tell(`  ${verb} : a-1-1.noarch  ${at}/2 `);
-    tell(" ");
+    for (const verb of ["Upgrading", "Verifying"])
+      for (const at of [1, 2]) report(`  ${verb} : a-1-1.noarch  ${at}/2 `);
+    report(" ");
     expect(seen).toEqual([45, 90, 95, 100]);
     expect(lines).toHaveLength(4);
   });

@@ -3,7 +3,7 @@ import type { PlainChange } from "../common/changes.ts";
 import type { InstalledRpm } from "./dialect.ts";
 import { actionsForFiles, dialect5, restOf } from "./dialect5.ts";
 import { parseStep } from "./output5.ts";
-import { actionsFor, storedTransaction, telling } from "./replay.ts";
+import { actionsFor, reporter, storedTransaction } from "./replay.ts";
 
 const installed = (name: string, version: string, reason = "User"): InstalledRpm => ({
   name,
@@ -18,7 +18,7 @@ const change = (name: string, from: string | null, to: string | null): PlainChan
   from,
   to,
 });
-const told = (actions: ReturnType<typeof actionsFor>) =>
+const reported = (actions: ReturnType<typeof actionsFor>) =>
   actions.map(({ action, nevra, reason }) => `${action} ${nevra} ${reason}`);
 
 describe("a stored transaction", () => {
@@ -34,7 +34,7 @@ describe("a stored transaction", () => {
       installed("lib", "1:1.0-1", "Dependency"),
       installed("gone", "1.0-1", "Weak Dependency"),
     ];
-    expect(told(actionsFor(dialect5, changes, present))).toEqual([
+    expect(reported(actionsFor(dialect5, changes, present))).toEqual([
       "Upgrade app-2.0-1.noarch User",
       "Replaced app-1.0-1.noarch User",
       "Downgrade lib-0.9-1.noarch Dependency",
@@ -52,7 +52,7 @@ describe("a stored transaction", () => {
 
   it("gives a package the reason of the one that it replaces", () => {
     const changes = [change("new", null, "2.0-1"), change("old", "1.0-1", null)];
-    expect(told(actionsFor(dialect5, changes, [installed("old", "1.0-1")]))).toEqual([
+    expect(reported(actionsFor(dialect5, changes, [installed("old", "1.0-1")]))).toEqual([
       "Install new-2.0-1.noarch User",
       "Remove old-1.0-1.noarch User",
     ]);
@@ -67,7 +67,7 @@ describe("a stored transaction", () => {
       change("gone", "1.0-1", null),
     ];
     const present = [installed("lib", "1.0-1", "Dependency"), installed("gone", "1.0-1")];
-    expect(told(actionsFor(dialect5, changes, present))).toEqual([
+    expect(reported(actionsFor(dialect5, changes, present))).toEqual([
       "Install rival-1.0-1.noarch User",
       "Upgrade lib-2.0-1.noarch User",
       "Replaced lib-1.0-1.noarch User",
@@ -78,7 +78,7 @@ describe("a stored transaction", () => {
 
   it("lets one of several versions come and another go", () => {
     const present = [installed("kernel", "1.0-1"), installed("kernel", "2.0-1")];
-    expect(told(actionsFor(dialect5, [change("kernel", "1.0-1", "3.0-1")], present))).toEqual([
+    expect(reported(actionsFor(dialect5, [change("kernel", "1.0-1", "3.0-1")], present))).toEqual([
       "Install kernel-3.0-1.noarch User",
       "Remove kernel-1.0-1.noarch User",
     ]);
@@ -148,12 +148,12 @@ describe("progress", () => {
   it("is reported with every line that is not empty", () => {
     const seen: number[] = [];
     const lines: string[] = [];
-    const tell = telling(dialect5)({
+    const report = reporter(dialect5)({
       step: (percent) => void seen.push(percent),
       line: (text) => void lines.push(text),
     });
-    for (const at of [1, 2]) tell(`[${at}/2] Upgrading a-0:1-1.noarch 100% | 1.0 B/s | 1.0 B | 00m00s`);
-    tell(" ");
+    for (const at of [1, 2]) report(`[${at}/2] Upgrading a-0:1-1.noarch 100% | 1.0 B/s | 1.0 B | 00m00s`);
+    report(" ");
     expect(seen).toEqual([50, 100]);
     expect(lines).toHaveLength(2);
   });

@@ -40,7 +40,7 @@ export const parseOffered = (text: string): readonly OfferedRpm[] =>
     };
   });
 
-/** The lists as every dnf tells of them. */
+/** The lists as every dnf reports them. */
 export function createLists({ ask, dialect }: Pick<Dnf, "ask" | "dialect">): Lists {
   const listed = async (name: string, words: readonly string[], signal: AbortSignal): Promise<readonly Described[]> => {
     const marks = createMarks();

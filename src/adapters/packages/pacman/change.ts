@@ -41,7 +41,7 @@ function demandOnlyNew(changes: readonly PackageChange[]): void {
     );
 }
 
-/** @throws UpdateRefused for a conflict, of which pacman tells only when it does what was planned. */
+/** @throws UpdateRefused for a conflict, which pacman reports only when it carries the plan out. */
 function demandNoConflict(details: readonly DescribedPackage[], { packages }: PacmanDatabase): void {
   for (const { name, conflicts } of details) {
     const other = packages.find((each) => each.name !== name && conflicts.some((what) => isMeant(what, each)));
@@ -87,7 +87,7 @@ async function planRemoval(pacman: Pacman, names: readonly string[], signal: Abo
   return { plan: { changes, downloadBytes: 0, diskBytes }, rows };
 }
 
-/** What was asked for, as far as a plan tells. */
+/** What was asked for, as far as a plan reports. */
 export type RequestedChange = Pick<ChangeRequest, "change" | "names">;
 
 /** Plans that packages come or go. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { PackageChange, TransactionPlan } from "#domain/ports/packages.ts";
 import { requestOf } from "./change.ts";
-import { createCommit, telling } from "./commit.ts";
+import { createCommit, reporter } from "./commit.ts";
 import { pacmanPlaces } from "./host.ts";
 import { stampLists } from "./lists.ts";
 
@@ -59,9 +59,9 @@ describe("a commit of pacman", () => {
 describe("progress of pacman", () => {
   it("never decreases, and ends at 100 percent", () => {
     const steps: number[] = [];
-    const tell = telling({ line: () => undefined, step: (percent) => void steps.push(percent) }, 2);
+    const report = reporter({ line: () => undefined, step: (percent) => void steps.push(percent) }, 2);
     for (const line of ["removing a...", "", "upgrading b...", "noise", "installing c...", "installing d..."])
-      tell(line);
+      report(line);
     expect(steps).toEqual([10, 55, 100, 100]);
   });
 });

@@ -17,15 +17,15 @@ import type { PlannedChange, PrintedRow } from "./simulation.ts";
 /** To download counts as a tenth of all. */
 const downloadPercent = 10;
 
-export function telling({ line: tell, step }: Progress, total: number): (line: string) => void {
-  let begun = 0;
+export function reporter({ line: report, step }: Progress, total: number): (line: string) => void {
+  let started = 0;
   return (line) => {
     if (line.trim() === "") return;
-    tell(line.trimEnd());
+    report(line.trimEnd());
     const found = parseStep(line);
     if (found === undefined) return;
-    const share = Math.min(1, begun / Math.max(1, total));
-    begun += 1;
+    const share = Math.min(1, started / Math.max(1, total));
+    started += 1;
     step(downloadPercent + Math.floor(share * (100 - downloadPercent)), `${found.verb} ${found.name}`);
   };
 }
@@ -63,7 +63,7 @@ type Committing = Pick<Pacman, "database" | "hostTransact" | "listsTransact" | "
 async function updating(pacman: Committing, plan: TransactionPlan, signal: AbortSignal): Promise<Work> {
   const { fullUpdate, database, hostTransact, listsTransact, places } = pacman;
   const lists = await currentLists(places);
-  if (lists === undefined) throw new UpdateRefused("there are no package lists: they have to be refreshed first");
+  if (lists === undefined) throw new UpdateRefused("there are no package lists: they must be refreshed first");
   const { databases, isOwn } = lists;
   if (isOwn) await prepareLists(places);
   let mark = "";
@@ -131,7 +131,7 @@ export function createCommit(pacman: Committing): Transactions["commit"] {
   const { hostTransact, places } = pacman;
 
   return async (plan, { id, progress, ready }, signal) => {
-    const common = { unit: unitFor(id), onLine: telling(progress, plan.changes.length), timeoutMs: longestMs };
+    const common = { unit: unitFor(id), onLine: reporter(progress, plan.changes.length), timeoutMs: longestMs };
     if (plan.changes.length === 0) return { isDone: true, reason: "" };
     const request = requestOf(plan);
     const { words, download, demandPlanned, prepare, takeBack } =

@@ -63,13 +63,13 @@ async function readEntries(local: string, signal: AbortSignal): Promise<Pick<Pac
   const packages: InstalledRecord[] = [];
   const partial: PackageVersion[] = [];
   const read = async (entry: string): Promise<void> => {
-    const folder = join(local, entry);
-    const found = parseInstalled(await readTextOrEmpty(join(folder, "desc")));
+    const directory = join(local, entry);
+    const found = parseInstalled(await readTextOrEmpty(join(directory, "desc")));
     // The list of its files is written last.
-    const hasFiles = (await orUndefined(stat(join(folder, "files")))) !== undefined;
+    const hasFiles = (await orUndefined(stat(join(directory, "files")))) !== undefined;
     const named = parseEntry(entry);
     if (found !== undefined && hasFiles) packages.push(found);
-    else if (named !== undefined && (await orUndefined(stat(folder))) !== undefined)
+    else if (named !== undefined && (await orUndefined(stat(directory))) !== undefined)
       partial.push({ ...named, architecture: "" });
   };
   const names = await entryNames(local);

@@ -4,7 +4,7 @@ import type { Backend, ManagerPorts } from "../common/ports.ts";
 import { orLocked, settle, unitFor } from "../common/transactions.ts";
 import { createPacmanCatalog } from "./catalog.ts";
 import { createUnremovable, planChange } from "./change.ts";
-import { createCommit, telling } from "./commit.ts";
+import { createCommit, reporter } from "./commit.ts";
 import { openPacman, toInstalled } from "./host.ts";
 import { currentLists, refresh } from "./lists.ts";
 import { createPacmanPackageFiles } from "./package-files.ts";
@@ -37,11 +37,11 @@ function createPacman(ports: ManagerPorts): PackageManager {
     ...questions,
     lists: {
       updates: createUpdates(pacman),
-      // Nothing in its lists tells which updates close holes.
+      // Nothing in its lists says which updates fix vulnerabilities.
       security: () => Promise.resolve(undefined),
       release: () => Promise.resolve(undefined),
       refreshedAt: async () => (await currentLists(places))?.at,
-      refresh: (progress, signal) => orLocked(() => refresh(pacman, telling(progress, 0), signal)),
+      refresh: (progress, signal) => orLocked(() => refresh(pacman, reporter(progress, 0), signal)),
     },
     repairs: createRepairs(findings),
     plan: async (request, signal) =>
@@ -60,7 +60,7 @@ function createPacman(ports: ManagerPorts): PackageManager {
       }),
       settle: (id, signal) => settle(ports, unitFor(id), signal),
 
-      /** Pacman has nothing to finish with: the next update brings what was not begun, and a lock is for a person to remove. */
+      /** Pacman has nothing to finish with: the next update brings what was not started, and a lock is for a person to remove. */
       async repair({ id }, signal) {
         unitFor(id);
         const { halfDone } = await findings(signal);

@@ -34,11 +34,11 @@ const stampOf = ({ lists }: Pick<PacmanPlaces, "lists">): string => join(lists, 
 
 /** Lists and their signatures. Pacman gives each the time that the server has for it. */
 async function filesIn(databases: string): Promise<readonly ListFile[]> {
-  const folder = join(databases, "sync");
-  const names = ((await orUndefined(readdir(folder))) ?? []).filter((name) => /\.db(?:\.sig)?$/.test(name));
+  const directory = join(databases, "sync");
+  const names = ((await orUndefined(readdir(directory))) ?? []).filter((name) => /\.db(?:\.sig)?$/.test(name));
   const found = await Promise.all(
     names.sort().map(async (name) => {
-      const file = await orUndefined(stat(join(folder, name)));
+      const file = await orUndefined(stat(join(directory, name)));
       if (file === undefined) return [];
       const madeAt = Math.floor(file.mtimeMs / 1000);
       return [{ name, mark: `${name} ${file.size} ${madeAt}`, madeAt, changedAt: file.ctimeMs }];
@@ -66,7 +66,7 @@ export async function currentLists(
   const stamp = own.length === 0 ? undefined : await orUndefined(stat(stampOf(places)));
   const ownAt = Math.floor(stamp?.mtimeMs ?? 0);
   const othersAt = Math.floor(Math.max(0, ...others.map(({ changedAt }) => changedAt)));
-  // Lists that were only put back are not fresh for that. Times of files are coarse: of one moment, the newer ones count.
+  // Lists that were only put back are not fresh for that. Times of files are coarse: of one time, the newer ones count.
   if (stamp !== undefined && (ownAt > othersAt || !hasNewer(others, own)))
     return { databases: places.lists, isOwn: true, at: ownAt };
   return others.length === 0 ? undefined : { databases: places.databases, isOwn: false, at: othersAt };
@@ -76,9 +76,9 @@ export const listsMark = async ({ databases }: PacmanLists): Promise<string> =>
   `${databases}\n${markOf(await filesIn(databases))}`;
 
 /** For everybody, as lists are, whatever the process that makes it keeps from others. */
-async function makeReadable(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  await chmod(folder, 0o755);
+async function makeReadable(directory: string): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  await chmod(directory, 0o755);
 }
 
 export async function prepareLists({ lists, databases }: Pick<PacmanPlaces, "lists" | "databases">): Promise<void> {
@@ -141,7 +141,7 @@ export async function refresh({ listsTransact, places }: Pacman, onLine: OnLine,
   const giveBack = await keepLists(places.lists, join(places.lists, "kept"));
   const transaction = {
     unit: "steward-pacman-refresh",
-    description: "Steward downloads the package lists (pacman -Sy into a folder of its own)",
+    description: "Steward downloads the package lists (pacman -Sy into a directory of its own)",
     argv: [...places.pacman, ...own, ...changing, "-Sy"],
     isInterruptible: true,
     onLine,

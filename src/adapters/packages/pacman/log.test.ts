@@ -4,7 +4,7 @@ import type { LoggedTransaction } from "#domain/ports/package-catalog.ts";
 import { parseLog, timeOf } from "./log.ts";
 
 const read = (text: string): readonly LoggedTransaction[] => parseLog(text, (name) => (name === "app" ? "x86_64" : ""));
-const told = ({ packages }: LoggedTransaction): readonly string[] =>
+const reported = ({ packages }: LoggedTransaction): readonly string[] =>
   packages.map(({ name, action, from, to }) => `${action} ${name} ${from} ${to}`);
 
 /** Of pacman 6.0.2. */
@@ -42,13 +42,13 @@ describe("pacman's log", () => {
       requestedBy: undefined,
       error: undefined,
     });
-    expect(first && told(first)).toEqual(["upgrade library 1.0-1 2:2.0-1", "install app undefined 1.0-1"]);
+    expect(first && reported(first)).toEqual(["upgrade library 1.0-1 2:2.0-1", "install app undefined 1.0-1"]);
     expect(first?.packages.map(({ architecture }) => architecture)).toEqual(["", "x86_64"]);
     expect(second).toMatchObject({
       commandLine: "pacman -R --noconfirm a'b c",
       error: "transaction failed\nerror: could not remove something",
     });
-    expect(second && told(second)).toEqual([
+    expect(second && reported(second)).toEqual([
       "reinstall extra 1.0-1 1.0-1",
       "downgrade library 2:2.0-1 1.0-1",
       "remove app 1.0-1 undefined",
@@ -66,7 +66,7 @@ describe("pacman's log", () => {
 [2014-01-31 12:05] [PAMAC] synchronizing package lists
 [2014-01-31 22:05] [ALPM] upgraded app (1-1 -> 2-1)
 `);
-    expect(found.map((each) => [each.commandLine, ...told(each)])).toEqual([
+    expect(found.map((each) => [each.commandLine, ...reported(each)])).toEqual([
       ["", "install filesystem undefined 2011.12-2", "reinstall filesystem 2011.12-2 2011.12-2"],
       ["", "remove filesystem 2011.12-2 undefined"],
       ["pacman -S app", "install app undefined 1-1"],

@@ -79,8 +79,8 @@ describe("reasons", () => {
     ],
     ["error: target not found: a", "target not found: a"],
     [
-      "error: failed to initialize alpm library:\n(no folder: /x)\n",
-      "failed to initialize alpm library: (no folder: /x)",
+      "error: failed to initialize alpm library:\n(no directory: /x)\n",
+      "failed to initialize alpm library: (no directory: /x)",
     ],
     ["only this\n\n", "only this"],
     ["\n", "exit code 4"],

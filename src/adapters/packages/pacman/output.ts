@@ -10,15 +10,15 @@ export function parseStep(line: string): { readonly verb: string; readonly name:
 
 const hookOf = (line: string): string | undefined => /^\( *\d+\/\d+\) (.+?)(?:\.\.\.)?\s*$/.exec(line)?.[1];
 
-/** Scripts and hooks that failed. Pacman goes on after them and says that all was done. */
+/** Scripts and hooks that failed. Pacman continues after them and says that all was done. */
 export function parseScriptErrors(text: string): readonly ScriptError[] {
   const errors: ScriptError[] = [];
   let name = "a script";
   let said: string | undefined;
   for (const line of text.split("\n")) {
-    const begun = parseStep(line)?.name ?? hookOf(line);
-    if (begun !== undefined) {
-      name = begun;
+    const started = parseStep(line)?.name ?? hookOf(line);
+    if (started !== undefined) {
+      name = started;
       said = undefined;
     } else if (/^error: command (?:failed to execute correctly|terminated by signal )/.test(line)) {
       errors.push({ name, said });
@@ -40,13 +40,13 @@ const details = [
 export function failureReason(text: string, exitCode: number): string {
   const whole = text.replace(/^(error: .*:)\n(?=\()/gm, "$1 ");
   const lines = whole.split("\n").map((line) => line.trim());
-  const told = lines.flatMap((line) => {
+  const reported = lines.flatMap((line) => {
     const found = details.map((detail) => detail.exec(line)).find((match) => match !== null);
     return found === undefined ? [] : [found[1] ?? found[0]];
   });
   const errors = lines.flatMap((line) => /^error: (.+)$/.exec(line)?.[1] ?? []);
   // The last error says what could not be done; the first ones, why.
-  const own = [...new Set([...told, ...errors])].slice(0, most);
+  const own = [...new Set([...reported, ...errors])].slice(0, most);
   if (own.length > 0) return own.join("; ");
   return lines.findLast((line) => line !== "") ?? `exit code ${exitCode}`;
 }

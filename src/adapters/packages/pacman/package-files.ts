@@ -6,7 +6,7 @@ import { orUndefined } from "#kernel/errors.ts";
 import { createPackageFiles, type Missing, marksFor } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
 import { asResult, settle } from "../common/transactions.ts";
-import { telling } from "./commit.ts";
+import { reporter } from "./commit.ts";
 import { changing, describeLeftLock, type Pacman, toInstalled } from "./host.ts";
 import { failureReason, scriptAndHookFailures } from "./output.ts";
 import { parseDescribed, parseFields } from "./records.ts";
@@ -59,11 +59,11 @@ export function createPacmanPackageFiles(pacman: Pacman, ports: PackagePorts): P
     async cached({ name, version, architecture }, signal) {
       const start = `${name}-${version}-${architecture}.pkg.tar`;
       const inOne = async (cache: string): Promise<readonly string[]> => {
-        const folder = join(pacman.root, cache);
-        const names = (await orUndefined(readdir(folder))) ?? [];
+        const directory = join(pacman.root, cache);
+        const names = (await orUndefined(readdir(directory))) ?? [];
         return names
           .filter((each) => each.startsWith(start) && !/\.(?:sig|part)$/.test(each))
-          .map((each) => join(folder, each));
+          .map((each) => join(directory, each));
       };
       return (await Promise.all((await pacman.settings("CacheDir", signal)).map(inOne))).flat();
     },
@@ -73,7 +73,7 @@ export function createPacmanPackageFiles(pacman: Pacman, ports: PackagePorts): P
 
     async change(unit, left, progress, signal) {
       const run = async (words: readonly string[]): Promise<string> => {
-        const onLine = telling(progress, left.install.length + left.remove.length);
+        const onLine = reporter(progress, left.install.length + left.remove.length);
         const description = "Steward returns to a snapshot of packages (pacman)";
         const argv = [...places.pacman, ...words] as const;
         return (await asResult(() => hostTransact({ unit, description, argv, onLine }, signal), scriptAndHookFailures))

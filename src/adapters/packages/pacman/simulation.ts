@@ -45,7 +45,7 @@ export function isMeant(what: string, found: Pick<InstalledRecord, "name" | "ver
   return holds[sign]?.(comparePackageVersions(version, wanted)) ?? true;
 }
 
-/** What the rows come to. What is replaced is not printed: only the lists tell. */
+/** What the rows come to. What is replaced is not printed: only the lists have it. */
 export function planFrom(
   rows: readonly PrintedRow[],
   details: readonly DescribedPackage[],
@@ -147,7 +147,7 @@ export async function planUpdate(
 ): Promise<TransactionPlan> {
   if (isSecurityOnly) throw new UpdateRefused("pacman does not distinguish security updates from others");
   const lists = await currentLists(pacman.places);
-  if (lists === undefined) throw new UpdateRefused("there are no package lists: they have to be refreshed first");
+  if (lists === undefined) throw new UpdateRefused("there are no package lists: they must be refreshed first");
   if (names !== undefined) demandNames(names, await pacman.database(signal), isPackageName);
   const { plan } = await fullUpdate(pacman, lists.databases, signal);
   if (names !== undefined) {

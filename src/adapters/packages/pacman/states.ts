@@ -38,7 +38,7 @@ export function createFindings({ tryAsking, database, isLockLeft, places }: Pacm
 }
 
 const byHand =
-  "pacman cannot resume what was interrupted, and its lock says nothing of who left it: it has to be repaired by hand";
+  "pacman cannot resume what was interrupted, and its lock says nothing of who left it: it must be repaired by hand";
 const onlyTogether =
   "pacman brings what is missing only together with an update of everything: packages of newer lists would not match the older ones that are installed";
 

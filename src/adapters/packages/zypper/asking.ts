@@ -51,21 +51,21 @@ export function zypperPlaces(root = "/"): ZypperPlaces {
 const reading = ["ZYPP_READONLY_HACK=1", "ZYPP_LOGFILE=/dev/null", "LC_ALL=C.UTF-8"] as const;
 
 const quietWords = ["--non-interactive", "--no-refresh"] as const;
-export const commonWords = [...quietWords, "--xmlout"] as const;
+export const commonArguments = [...quietWords, "--xmlout"] as const;
 
 export const onlyInstalled = ["--disable-repositories"] as const;
 
 /** No repositories at all; with disabled ones, package files would not count either. It removes lists of those it cannot see. */
-export const onlyFiles = (folder: string): readonly string[] => [
-  ...["--reposd-dir", join(folder, "no-repositories")],
-  ...["--raw-cache-dir", join(folder, "raw"), "--solv-cache-dir", join(folder, "solv")],
+export const onlyFiles = (directory: string): readonly string[] => [
+  ...["--reposd-dir", join(directory, "no-repositories")],
+  ...["--raw-cache-dir", join(directory, "raw"), "--solv-cache-dir", join(directory, "solv")],
 ];
 
-/** Files of which one is in the folder of each list, by kind of repository; their time is when zypper last asked for it. */
+/** Files of which one is in the directory of each list, by kind of repository; their time is when zypper last asked for it. */
 const listFiles = ["repodata/repomd.xml", "content", "cookie"] as const;
 
-/** Zypper's own way from the name of a repository to that of its folder. */
-const listFolder = (alias: string): string => alias.replaceAll("/", "_");
+/** Zypper's own way from the name of a repository to that of its directory. */
+const listDirectory = (alias: string): string => alias.replaceAll("/", "_");
 
 export function demandAnswer({ exitCode, stdout, stderr }: CommandResult): string {
   if (exitCode !== 0) throw new ManagerRefuses("zypper", failureReason(`${stdout}\n${stderr}`, exitCode));
@@ -76,7 +76,7 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
   const remembered = rememberByMark<readonly string[]>();
 
   const run = (words: readonly string[], signal: AbortSignal, timeoutMs?: number): Promise<CommandResult> => {
-    const argv = ["/usr/bin/env", ...reading, ...places.zypper, ...commonWords, ...words] as const;
+    const argv = ["/usr/bin/env", ...reading, ...places.zypper, ...commonArguments, ...words] as const;
     return askWhole({ exec, manager: "zypper" }, argv, signal, defined({ timeoutMs }));
   };
 
@@ -87,7 +87,7 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
     });
 
   const listAt = async (alias: string): Promise<number | undefined> => {
-    const paths = listFiles.map((file) => join(places.lists, listFolder(alias), file));
+    const paths = listFiles.map((file) => join(places.lists, listDirectory(alias), file));
     const files = await Promise.all(paths.map((path) => orUndefined(stat(path))));
     return files.find((file) => file !== undefined)?.mtimeMs;
   };
@@ -98,7 +98,7 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
     return known.length === 0 || known.length < times.length ? undefined : Math.floor(Math.min(...known));
   };
 
-  /** Zypper would download what is not there, told not to refresh or not. */
+  /** Zypper would download what is not there, even with --no-refresh. */
   const demandLists = async (signal: AbortSignal): Promise<void> => {
     if ((await listsAt(signal)) === undefined) throw new NoLists("cannot ask zypper: there are no package lists");
   };
@@ -118,18 +118,18 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
       return demandAnswer(await askWhole({ exec, manager: "zypper" }, argv, signal, options));
     },
     /** Downloads packages into a directory. @throws NoLists */
-    tryInto: async (folder: string, words: readonly string[], signal: AbortSignal): Promise<CommandResult> => {
+    tryInto: async (directory: string, words: readonly string[], signal: AbortSignal): Promise<CommandResult> => {
       await demandLists(signal);
-      return run(["--pkg-cache-dir", folder, ...words], signal, 10 * 60_000);
+      return run(["--pkg-cache-dir", directory, ...words], signal, 10 * 60_000);
     },
     tryInstalled: (words: readonly string[], signal: AbortSignal) => run([...onlyInstalled, ...words], signal),
     /** Only about what is installed and about package files; the directory holds what is made for it. */
-    tryFiles: (folder: string, words: readonly string[], signal: AbortSignal) =>
-      run([...onlyFiles(folder), ...words], signal),
+    tryFiles: (directory: string, words: readonly string[], signal: AbortSignal) =>
+      run([...onlyFiles(directory), ...words], signal),
     listsAt,
     listsMark: async (signal: AbortSignal): Promise<string> => {
-      const folders = (await aliases(signal)).map((alias) => join(places.lists, listFolder(alias)));
-      const files = folders.flatMap((folder) => listFiles.map((file) => join(folder, file)));
+      const directories = (await aliases(signal)).map((alias) => join(places.lists, listDirectory(alias)));
+      const files = directories.flatMap((directory) => listFiles.map((file) => join(directory, file)));
       return marksOf([...files, ...places.settings]);
     },
   };

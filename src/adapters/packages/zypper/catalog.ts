@@ -22,8 +22,8 @@ function createLists({ tryAsking, askTable, database }: Zypper): Lists {
   };
 
   const named = async (name: string, signal: AbortSignal): Promise<ListedName> => {
-    const told = await ask(["info", "--provides", "--requires"], name, signal);
-    const records = parseInfo(told).filter((each) => each.name === name);
+    const reported = await ask(["info", "--provides", "--requires"], name, signal);
+    const records = parseInfo(reported).filter((each) => each.name === name);
     const versions = parseFound(await ask(["search", "--details", "--match-exact"], name, signal));
     const { packages, isHeld } = await database(signal);
     const isKept = packages.some((each) => each.name === name && isHeld(each));

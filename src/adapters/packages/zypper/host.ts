@@ -4,7 +4,7 @@ import { askWhole, ManagerRefuses } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
 import { createPidLocks } from "../common/locks.ts";
 import { contentMark, databaseFiles, marksOf, rememberByMark } from "../common/marks.ts";
-import { keptFolder, type ManagerPorts } from "../common/ports.ts";
+import { keptDirectory, type ManagerPorts } from "../common/ports.ts";
 import { nevraOf } from "../common/rpm/names.ts";
 import { byName } from "../common/rpm/offers.ts";
 import { createTransactions } from "../common/transactions.ts";
@@ -51,7 +51,7 @@ export function openZypper(ports: ManagerPorts) {
     ...asking,
     exec,
     places: where,
-    folder: keptFolder(ports),
+    directory: keptDirectory(ports),
 
     database: async (signal: AbortSignal): Promise<ZypperDatabase> => {
       const files = await databaseFiles(where.databases);

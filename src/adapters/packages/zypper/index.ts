@@ -9,7 +9,7 @@ import { changesTo, newestOf, type Offers } from "../common/rpm/offers.ts";
 import { createCatalog } from "./catalog.ts";
 import { openZypper, toInstalled, type Zypper, type ZypperDatabase } from "./host.ts";
 import { advisedFor, parsePatches, parsePatchInfo, parseUpdates } from "./lists.ts";
-import { scriptFailures, telling } from "./output.ts";
+import { reporter, scriptFailures } from "./output.ts";
 import { createZypperPackageFiles } from "./package-files.ts";
 import { createRepairs, findingsOf, refresh } from "./repairs.ts";
 import { simulate } from "./simulation.ts";
@@ -104,7 +104,7 @@ function createZypper(ports: ManagerPorts): PackageManager {
 
       change: (unit, changes, options, signal) => makeChanges(zypper, { unit, changes, ...options }, signal),
       scriptFailures,
-      telling,
+      reporter,
       hold: (names, isHeld, signal) => setLocks(zypper, { names, isHeld }, signal),
       refresh: (onLine, signal) => refresh(zypper, onLine, signal),
 

@@ -29,7 +29,7 @@ function rowOf(line: string): Row | undefined {
 const attribute = /^ {4}([a-z]+):(?: (.*))?$/;
 const outdented = (line: string): string => line.replace(/^ {4}/, "");
 
-/** What is told below a row: attributes, and a description between them that may look like some. */
+/** What is printed below a row: attributes, and a description between them that may look like some. */
 function attributesOf(lines: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   const add = (line: string): void => {
@@ -62,7 +62,7 @@ function describedRow({ name, version, architecture, repository }: Row, lines: r
 /** Whether a row is of a repository, and not of a version that is held back from what is installed. */
 const isOffered = ({ status, repository }: Row): boolean => !isSystem(repository) && !/[iv].*l/.test(status);
 
-/** Reads `search --verbose` of everything, in pieces: the only form in which zypper tells all that the lists have. */
+/** Reads `search --verbose` of everything, in pieces: the only form in which zypper prints all that the lists have. */
 export function createListReader(take: (found: Described) => void) {
   let row: Row | undefined;
   let lines: string[] = [];

@@ -14,7 +14,7 @@ function read(text: string, beside: readonly string[] = []): readonly LoggedTran
   return found;
 }
 
-const told = ({ packages }: LoggedTransaction): readonly string[] =>
+const reported = ({ packages }: LoggedTransaction): readonly string[] =>
   packages.map(({ name, action, from, to, isAutomatic }) => {
     return `${action} ${name} ${from} ${to}${isAutomatic ? " too" : ""}`;
   });
@@ -56,12 +56,12 @@ describe("zypper's history", () => {
       requestedBy: undefined,
       error: undefined,
     });
-    expect(first && told(first)).toEqual(["install extra undefined 1.0-1 too", "install fancy undefined 1:1.0-1"]);
+    expect(first && reported(first)).toEqual(["install extra undefined 1.0-1 too", "install fancy undefined 1:1.0-1"]);
     expect(second).toMatchObject({
       commandLine: "zypper install --oldpackage fancy=2:0.9 'a|b' 'it's' 'back\\slash' ''",
       requestedBy: "anna",
     });
-    expect(second && told(second)).toEqual([
+    expect(second && reported(second)).toEqual([
       "upgrade fancy 1:1.0-1 2:0.9-1",
       "reinstall extra 1.0-1 1.0-1",
       "downgrade fancy 2:0.9-1 1:1.0-1",
@@ -86,7 +86,7 @@ describe("zypper's history", () => {
         line("01 13:00:00", "install|a|1-1|noarch|root@host|base|0") +
         line("02 10:00:00", "install|a|2-1|noarch|123:packagekitd|base|0"),
     );
-    expect(found.map((each) => [each.commandLine, ...told(each)])).toEqual([
+    expect(found.map((each) => [each.commandLine, ...reported(each)])).toEqual([
       ["", "install image undefined 1-1"],
       ["zypper install a", "install a undefined 1-1"],
       ["", "upgrade a 1-1 2-1"],
@@ -96,7 +96,7 @@ describe("zypper's history", () => {
   it("knows packages that are beside each other", () => {
     const line = (version: string) => `2026-01-01 10:00:00|install|kernel|${version}|x86_64||base|0|\n`;
     const text = `${line("1-1")}${line("2-1")}2026-01-01 10:00:00|remove |kernel|1-1|x86_64||\n${line("2-1")}`;
-    expect(read(text, ["kernel"]).map(told)).toEqual([
+    expect(read(text, ["kernel"]).map(reported)).toEqual([
       [
         "install kernel undefined 1-1 too",
         "install kernel undefined 2-1 too",

@@ -6,8 +6,8 @@ import {
   parseElements,
   parseLockConflict,
   parseScriptErrors,
+  reporter,
   scriptFailures,
-  telling,
 } from "./output.ts";
 
 const message = (type: string, text: string): string => `<message type="${type}">${text}</message>\n`;
@@ -87,8 +87,8 @@ describe("what is reported while it runs", () => {
   const run = (text: string) => {
     const lines: string[] = [];
     const steps: number[] = [];
-    const tell = telling({ line: (line) => void lines.push(line), step: (percent) => void steps.push(percent) });
-    for (const line of text.split("\n")) tell(line);
+    const report = reporter({ line: (line) => void lines.push(line), step: (percent) => void steps.push(percent) });
+    for (const line of text.split("\n")) report(line);
     return { lines, steps };
   };
 
@@ -177,7 +177,7 @@ describe("elements of zypper's output", () => {
     );
   });
 
-  it("are found although the beginning is missing", () => {
+  it("are found although the start is missing", () => {
     expect(parseElements('ge type="info">x</message>\n<message type="error">no</message>')).toEqual([
       { name: "message", parent: "", attributes: { type: "error" }, text: "no" },
     ]);

@@ -38,7 +38,7 @@ export function createXmlReader(): (piece: string) => readonly XmlElement[] {
 export const parseElements = (text: string): readonly XmlElement[] => createXmlReader()(text);
 
 const most = 3;
-/** What a script prints before it fails is told as far as this. */
+/** Of what a script prints before it fails so much is reported. */
 const linesOfOne = 4;
 
 const linesIn = (text: string): readonly string[] =>
@@ -54,7 +54,7 @@ const failedScripts = [
 
 const nameIn = (nevra: string): string => parseNevra(nevra)?.name ?? nevra;
 
-/** Scripts that failed, from what rpm printed. Zypper goes on after those that run when the files are there already. */
+/** Scripts that failed, from what rpm printed. Zypper continues after those that run when the files are there already. */
 export function parseScriptErrors(text: string): readonly ScriptError[] {
   const lines = parseElements(text).flatMap((each) => (each.name === "message" ? linesIn(each.text) : []));
   return lines.flatMap((line, at) => {
@@ -85,7 +85,7 @@ function condensed(text: string): string {
     .join(" ");
 }
 
-function told({ name, parent, attributes, text }: XmlElement): readonly string[] {
+function reported({ name, parent, attributes, text }: XmlElement): readonly string[] {
   const problem = linesIn(text).filter((line) => line.startsWith("Problem: "));
   if (name === "description" && parent === "prompt") return problem.map((line) => line.replace("Problem: ", ""));
   if (name !== "message" || isEcho(text.trim())) return [];
@@ -100,7 +100,7 @@ export function failureReason(text: string, exitCode: number): string {
   const scripts = scriptFailures(text);
   if (scripts !== "") return scripts;
   const elements = parseElements(text);
-  const own = [...new Set(elements.flatMap(told))].slice(0, most);
+  const own = [...new Set(elements.flatMap(reported))].slice(0, most);
   if (own.length > 0) return own.join("; ");
   const asked = elements.findLast(({ name, parent }) => name === "text" && parent === "prompt");
   if (asked !== undefined) return `it asks: ${condensed(asked.text)}`;
@@ -134,7 +134,7 @@ function parseStep(
 /** To download counts as a third of all. */
 const downloadPercent = 33;
 
-export function telling({ line: tell, step }: Progress): (line: string) => void {
+export function reporter({ line: report, step }: Progress): (line: string) => void {
   const read = createXmlReader();
   let last = "";
   let reached = 0;
@@ -142,11 +142,11 @@ export function telling({ line: tell, step }: Progress): (line: string) => void 
   const take = (element: XmlElement): void => {
     const { name, parent, text } = element;
     if (name === "message" || (name === "description" && parent === "prompt"))
-      for (const line of linesIn(text)) tell(line);
+      for (const line of linesIn(text)) report(line);
     const found = parseStep(element);
     if (found === undefined || found.what === last) return;
     last = found.what;
-    if (!found.isDownload) tell(`(${found.at}/${found.of}) ${found.what}`);
+    if (!found.isDownload) report(`(${found.at}/${found.of}) ${found.what}`);
     const share = Math.min(1, (found.at - 1) / Math.max(1, found.of));
     const percent = found.isDownload ? share * downloadPercent : downloadPercent + share * (100 - downloadPercent);
     reached = Math.max(reached, Math.floor(percent));

@@ -12,7 +12,7 @@ import { asResult } from "../common/transactions.ts";
 import { onlyFiles } from "./asking.ts";
 import { toInstalled, type Zypper, type ZypperDatabase } from "./host.ts";
 import { parseFound } from "./lists.ts";
-import { scriptFailures, telling } from "./output.ts";
+import { reporter, scriptFailures } from "./output.ts";
 import { simulate } from "./simulation.ts";
 import { makeChanges, marksCommand, operandOf, type Source, wordsFor, writeMarks } from "./transaction.ts";
 
@@ -41,7 +41,7 @@ const hasSameNames = (one: ReadonlySet<string>, other: ReadonlySet<string>): boo
 
 export function createZypperPackageFiles(zypper: Zypper, ports: PackagePorts): PackageFiles {
   const { database, places, transact } = zypper;
-  const folder = join(zypper.folder, "files");
+  const directory = join(zypper.directory, "files");
 
   return createPackageFiles({
     ...rpmFiles(ports, places.rpm),
@@ -73,11 +73,16 @@ export function createZypperPackageFiles(zypper: Zypper, ports: PackagePorts): P
 
     async change(unit, left, progress, signal) {
       const words = wordsToReturn(left);
-      const ask: Source["ask"] = (given, asked) => zypper.tryFiles(folder, given, asked);
+      const ask: Source["ask"] = (given, asked) => zypper.tryFiles(directory, given, asked);
       try {
         const { changes } = await simulate(ask, words, signal);
         if (!isExact(changes, left)) return "zypper would not do just that";
-        const wanted = { unit, changes, source: { ask, options: onlyFiles(folder), words }, onLine: telling(progress) };
+        const wanted = {
+          unit,
+          changes,
+          source: { ask, options: onlyFiles(directory), words },
+          onLine: reporter(progress),
+        };
         return (await asResult(() => makeChanges(zypper, wanted, signal), scriptFailures)).reason;
       } catch (error) {
         if (error instanceof UpdateRefused) return `zypper would not do just that: ${error.message}`;
@@ -90,7 +95,7 @@ export function createZypperPackageFiles(zypper: Zypper, ports: PackagePorts): P
       const names = automaticAs(wanted, state);
       const now = new Set(state.packages.map(({ name }) => name).filter((name) => state.automatic.has(name)));
       if (hasSameNames(names, now)) return;
-      const path = join(zypper.folder, `${unit}.marks`);
+      const path = join(zypper.directory, `${unit}.marks`);
       await writeMarks(path, names);
       const description = "Steward marks packages as in a snapshot";
       await transact({ unit, description, argv: marksCommand(path, places), locks: [places.lock] }, signal);

@@ -60,7 +60,7 @@ export async function simulate(
   return parseSummary(stdout) ?? noChanges;
 }
 
-/** Runs programs; where zypper says that it has done all, and more, that is no failure. */
+/** Runs programs; where zypper says that it has done all, and more, that is not a failure. */
 export const tolerant =
   (exec: Exec): Exec =>
   async (...given) => {

@@ -9,7 +9,7 @@ import type { PlannedChange } from "../common/rpm/change-plan.ts";
 import { isPackageName, nevraOf, parseNevra, type Wanted, wordOf } from "../common/rpm/names.ts";
 import { NoLists } from "../common/rpm/offers.ts";
 import { longestMs } from "../common/transactions.ts";
-import { commonWords, onlyInstalled, type ZypperPlaces } from "./asking.ts";
+import { commonArguments, onlyInstalled, type ZypperPlaces } from "./asking.ts";
 import type { Zypper, ZypperDatabase } from "./host.ts";
 import { parseAutoInstalled } from "./lists.ts";
 import { simulate } from "./simulation.ts";
@@ -70,7 +70,7 @@ async function demandPlanned(
   signal: AbortSignal,
 ): Promise<void> {
   const { changes: now } = await simulate(ask, words, signal).catch((error: unknown) => {
-    if (error instanceof NoLists) throw new UpdateRefused("the package lists are gone: they have to be refreshed");
+    if (error instanceof NoLists) throw new UpdateRefused("the package lists are gone: they must be refreshed");
     if (!(error instanceof UpdateRefused)) throw error;
     throw new UpdateRefused(`what would be done has changed since it was planned: ${error.message}`);
   });
@@ -88,15 +88,15 @@ export async function makeChanges(
   },
   signal: AbortSignal,
 ): Promise<string> {
-  const { places, database, folder } = zypper;
+  const { places, database, directory } = zypper;
   const { unit, changes, source = usualSource(zypper, changes), onLine, ready } = wanted;
   const before = async (): Promise<void> => {
     await ready?.();
     await demandPlanned(source, changes, signal);
   };
   await demandPlanned(source, changes, signal);
-  // Zypper takes what it is told to install for wanted by somebody. What is remembered of an earlier attempt stays.
-  const marks = join(folder, `${unit}.auto`);
+  // Zypper marks what it is asked to install as wanted by a person. What is remembered of an earlier attempt stays.
+  const marks = join(directory, `${unit}.auto`);
   const remembered = parseAutoInstalled(await readTextOrEmpty(marks));
   const names = new Set([...remembered, ...automaticAfter(changes, await database(signal))]);
   if (names.size > 0) await writeMarks(marks, names);
@@ -108,7 +108,7 @@ export async function makeChanges(
     {
       unit,
       description: "Steward changes packages (zypper install)",
-      argv: [...places.zypper, ...commonWords, ...how],
+      argv: [...places.zypper, ...commonArguments, ...how],
       locks: [places.lock],
       before,
       timeoutMs: longestMs,

@@ -134,7 +134,7 @@ export function createAttributes({ exec }: { readonly exec: Exec }) {
 
     /** Writes a file, or an existing directory's metadata, with its attributes. */
     async write(
-      { folder, name }: { readonly folder: FileHandle; readonly name: string },
+      { directory, name }: { readonly directory: FileHandle; readonly name: string },
       entry: Metadata & { readonly attributes: Attributes; readonly type: "file" | "folder" },
       content: Buffer,
     ): Promise<void> {
@@ -155,15 +155,8 @@ export function createAttributes({ exec }: { readonly exec: Exec }) {
       try {
         await using file = await open(join(work, "archive"), "wx", 0o600);
         await file.writeFile(archive);
-        const directory = `/proc/${process.pid}/fd/${folder.fd}`;
-        const words = [
-          "--directory",
-          directory,
-          "--preserve-permissions",
-          "--same-owner",
-          "--numeric-owner",
-          ...options,
-        ];
+        const within = `/proc/${process.pid}/fd/${directory.fd}`;
+        const words = ["--directory", within, "--preserve-permissions", "--same-owner", "--numeric-owner", ...options];
         const argv = [program, ...words, "--extract", "--file", join(work, "archive"), "--", name] as const;
         const { exitCode, stderr } = await exec(argv, { timeoutMs });
         if (exitCode !== 0) throw new Error(`tar cannot write it with its attributes: ${stderr.trim()}`);

@@ -39,7 +39,7 @@ const linkSide = (uid: number, gid: number, target: string, isReachable: boolean
   ...(isReachable ? { text: `${target}\n` } : { withheld: notForAll }),
 });
 
-const folderSide = (uid: number, gid: number, mode: number): Side => ({
+const directorySide = (uid: number, gid: number, mode: number): Side => ({
   state: { type: "folder", uid, gid, mode: octal(mode) },
   withheld: "it is a directory",
 });
@@ -73,7 +73,7 @@ async function sideThen(
     return above?.type === "folder" && (above.mode & forOthers) !== 0;
   });
   if (entry?.type === "link") return linkSide(entry.uid, entry.gid, entry.target, isReachable);
-  if (entry?.type === "folder") return folderSide(entry.uid, entry.gid, entry.mode);
+  if (entry?.type === "folder") return directorySide(entry.uid, entry.gid, entry.mode);
   if (entry === undefined) return undefined;
   return fileSide(entry, isReachable, async (size) => {
     await store.checkObject(entry, `${path} of the snapshot ${id}`, signal);
@@ -83,12 +83,12 @@ async function sideThen(
 
 async function sideNow(etc: string, path: string): Promise<Side | undefined> {
   try {
-    return await using(openBelow(etc, parentPart(path)), async (folder) => {
-      const place = String(pathWithin(folder, lastPart(path)));
+    return await using(openBelow(etc, parentPart(path)), async (directory) => {
+      const place = String(pathWithin(directory, lastPart(path)));
       const found = await lstat(place);
       const isReachable = await isReachableNow(etc, path);
       if (found.isSymbolicLink()) return linkSide(found.uid, found.gid, await readlink(place), isReachable);
-      if (found.isDirectory()) return folderSide(found.uid, found.gid, found.mode);
+      if (found.isDirectory()) return directorySide(found.uid, found.gid, found.mode);
       if (!found.isFile()) return undefined;
       return using(openFile(place), async (file) => {
         // What was opened counts, in case it was replaced meanwhile.
@@ -103,7 +103,7 @@ async function sideNow(etc: string, path: string): Promise<Side | undefined> {
 
 async function isReachableNow(etc: string, path: string): Promise<boolean> {
   for (const parent of parentsOf(path)) {
-    const { mode } = await using(openBelow(etc, parent), (folder) => folder.stat());
+    const { mode } = await using(openBelow(etc, parent), (directory) => directory.stat());
     if ((mode & forOthers) === 0) return false;
   }
   return true;
@@ -131,7 +131,7 @@ function compareTexts(
 
 /**
  * A file below /etc as a snapshot has it and as it is now. What only some users may read is not shown, secrets in the rest are
- * redacted: what is returned can be shown to whoever may return to the snapshot.
+ * redacted: what is returned can be shown to anyone who may return to the snapshot.
  * @param path absolute.
  * @returns undefined where neither has it, and for what a snapshot leaves out.
  * @throws SnapshotUnusable

@@ -35,7 +35,7 @@ function aboutToChange(
   return [...new Map([...changing, ...left].map((each) => [packageKey(each), each])).values()];
 }
 
-/** Whether the file of a package version is there, undamaged; otherwise it is kept anew, for the older snapshots too. */
+/** Whether the file of a package version is there, undamaged; otherwise it is kept again, for the older snapshots too. */
 async function hasIntactFile(store: Store, version: PresentPackage, signal: AbortSignal): Promise<boolean> {
   try {
     const kept = await store.kept(version, packageFileName(version));
@@ -88,7 +88,7 @@ interface Host extends Catalogue {
   readonly attributes: KeptAttributes;
 }
 
-/** In a folder for drafts that is gone afterwards. */
+/** In a directory for drafts that is gone afterwards. */
 async function drafting<T>({ store }: Pick<Host, "store">, id: string, make: (work: string) => Promise<T>): Promise<T> {
   await store.prepare();
   const work = join(store.work, id);

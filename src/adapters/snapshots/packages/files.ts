@@ -5,33 +5,33 @@ import { type FileHandle, open } from "node:fs/promises";
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_WRONLY, O_CREAT, O_EXCL } = constants;
 const chunkBytes = 256 * 1024;
 
-export const pathWithin = (folder: FileHandle, name: string | Buffer): string | Buffer =>
+export const pathWithin = (directory: FileHandle, name: string | Buffer): string | Buffer =>
   typeof name === "string"
-    ? `/proc/self/fd/${folder.fd}/${name}`
-    : Buffer.concat([Buffer.from(`/proc/self/fd/${folder.fd}/`), name]);
+    ? `/proc/self/fd/${directory.fd}/${name}`
+    : Buffer.concat([Buffer.from(`/proc/self/fd/${directory.fd}/`), name]);
 
-export const openFolder = (path: string): Promise<FileHandle> => open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+export const openDirectory = (path: string): Promise<FileHandle> => open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 
 export const lastPart = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 export const parentPart = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
 
 /** A directory below another one; no part of the path is a link. */
 export async function openBelow(root: string, path: string): Promise<FileHandle> {
-  let folder = await openFolder(root);
+  let directory = await openDirectory(root);
   for (const name of path === "" ? [] : path.split("/")) {
     try {
-      const inner = await openFolder(String(pathWithin(folder, name)));
-      await folder.close();
-      folder = inner;
+      const inner = await openDirectory(String(pathWithin(directory, name)));
+      await directory.close();
+      directory = inner;
     } catch (error) {
-      await folder.close();
+      await directory.close();
       throw error;
     }
   }
-  return folder;
+  return directory;
 }
 
-/** Never through a link, and never waiting for whoever writes into a pipe. */
+/** Never through a link, and never waiting for anyone who writes into a pipe. */
 export const openFile = (path: string): Promise<FileHandle> => open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
 
 export const openNew = (path: string): Promise<FileHandle> =>

@@ -18,8 +18,8 @@ import { createStore, packageKey } from "./store.ts";
 import { recordChanges } from "./touched.ts";
 import { compareTrees, readTree } from "./tree.ts";
 
-/** Where snapshots take room: the first one makes their folder. */
-const snapshotFolder = (directory: string): string => (existsSync(directory) ? directory : dirname(directory));
+/** Where snapshots use space: the first one makes their directory. */
+const snapshotDirectory = (directory: string): string => (existsSync(directory) ? directory : dirname(directory));
 
 /** Snapshots of packages and /etc, by hash, on any file system. A package file is stored from its first change on. */
 export function createPackageSnapshots(ports: {
@@ -49,7 +49,7 @@ export function createPackageSnapshots(ports: {
   };
 
   return {
-    folder: () => Promise.resolve(snapshotFolder(directory)),
+    directory: () => Promise.resolve(snapshotDirectory(directory)),
     list: () => listSnapshots(host),
     create: (request, signal) => createSnapshot(host, request, signal),
 
@@ -70,7 +70,7 @@ export function createPackageSnapshots(ports: {
     async recordChanges(id, signal) {
       const manifest = await readManifest(host, id);
       const now = await readTree(etc, signal, attributes);
-      // A rollback restores whatever it is told to; an update changes no configuration of packages that it leaves alone.
+      // A rollback restores whatever it is asked to; an update changes no configuration of packages that it leaves alone.
       const { isOfOthers } =
         manifest.kind === "before_update"
           ? await configurationSince(host, manifest, await files.present(signal), signal)

@@ -98,19 +98,19 @@ function readTreeEntry(value: unknown): TreeEntry {
   return read.has("package") ? { ...entry, package: read.text("package", names) } : entry;
 }
 
-/** Each path once, and each in a folder that comes before it; then nothing can be put anywhere by way of a link. */
+/** Each path once, and each in a directory that comes before it; then nothing can be put anywhere by way of a link. */
 function inOrder(entries: readonly TreeEntry[]): readonly TreeEntry[] {
-  const folders = new Set<string>();
+  const directories = new Set<string>();
   const seen = new Set<string>();
   for (const { path, type } of entries) {
     if (seen.has(path)) return refuseManifest(`${path} is listed twice`);
-    if (path === "" ? type !== "folder" : !folders.has(path.slice(0, Math.max(path.lastIndexOf("/"), 0)))) {
-      return refuseManifest(`${path} is in no folder that is listed`);
+    if (path === "" ? type !== "folder" : !directories.has(path.slice(0, Math.max(path.lastIndexOf("/"), 0)))) {
+      return refuseManifest(`${path} is in no directory that is listed`);
     }
     seen.add(path);
-    if (type === "folder") folders.add(path);
+    if (type === "folder") directories.add(path);
   }
-  return folders.has("") ? entries : refuseManifest("the folder itself is not listed");
+  return directories.has("") ? entries : refuseManifest("the directory itself is not listed");
 }
 
 /** How a transaction left what it changed of the files. */

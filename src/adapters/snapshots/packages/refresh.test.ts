@@ -10,9 +10,9 @@ const { signal } = new AbortController();
 const well = { exitCode: 0, stdout: "", stderr: "", truncated: false };
 
 describe("a host whose files were restored", () => {
-  let folder = "";
+  let directory = "";
   const asked: string[][] = [];
-  const selinux = () => join(folder, "enforce");
+  const selinux = () => join(directory, "enforce");
   const refresh = (paths: readonly string[], answer: () => ReturnType<Exec> = () => Promise.resolve(well)) =>
     createRefresh({
       exec(argv) {
@@ -24,9 +24,9 @@ describe("a host whose files were restored", () => {
 
   beforeEach(() => {
     asked.length = 0;
-    folder = mkdtempSync(join(tmpdir(), "steward-selinux-"));
+    directory = mkdtempSync(join(tmpdir(), "steward-selinux-"));
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
+  afterEach(() => rmSync(directory, { recursive: true }));
 
   it("sets no labels where SELinux is off", async () => {
     expect(await refresh(["hosts", "systemd/system/web.service"])).toEqual([]);

@@ -5,41 +5,41 @@ import type { Exec } from "#adapters/exec/index.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { KeptAttributes } from "./attributes.ts";
 import { digest, lastPart, openBelow, openFile, openNew, parentPart, pathWithin, using } from "./files.ts";
-import { type FileEntry, type FolderEntry, isSameEntry, type LinkEntry, type TreeEntry } from "./tree.ts";
+import { type DirectoryEntry, type FileEntry, isSameEntry, type LinkEntry, type TreeEntry } from "./tree.ts";
 
 const changedMeanwhile = "what the snapshot holds of it has changed meanwhile";
 const hashOf = (content: Buffer): string => createHash("sha256").update(content).digest("hex");
 
-async function removeEntry(folder: FileHandle, { path, type }: TreeEntry): Promise<void> {
-  const place = pathWithin(folder, lastPart(path));
+async function removeEntry(directory: FileHandle, { path, type }: TreeEntry): Promise<void> {
+  const place = pathWithin(directory, lastPart(path));
   await (type === "folder" ? rmdir(place) : unlink(place));
 }
 
 /** The mode comes last: a change of owner takes the setuid bit away. */
-async function own(handle: FileHandle, { uid, gid, mode }: FileEntry | FolderEntry): Promise<void> {
+async function own(handle: FileHandle, { uid, gid, mode }: FileEntry | DirectoryEntry): Promise<void> {
   await handle.chown(uid, gid);
   await handle.chmod(mode);
 }
 
-async function writeFolder(root: string, entry: FolderEntry, isThere: boolean): Promise<void> {
+async function writeDirectory(root: string, entry: DirectoryEntry, isThere: boolean): Promise<void> {
   if (!isThere) {
     await using(openBelow(root, parentPart(entry.path)), async (parent) => {
       await mkdir(pathWithin(parent, lastPart(entry.path)), { mode: 0o700 });
     });
   }
-  await using(openBelow(root, entry.path), (folder) => own(folder, entry));
+  await using(openBelow(root, entry.path), (directory) => own(directory, entry));
 }
 
-/** Beside the old one and then over it: at no moment is there half a file. */
+/** Beside the old one and then over it: at no time is there half a file. */
 async function replace(
-  folder: FileHandle,
+  directory: FileHandle,
   { path }: TreeEntry,
   write: (place: string) => Promise<void>,
 ): Promise<void> {
-  const beside = String(pathWithin(folder, `.steward-${randomBytes(6).toString("hex")}`));
+  const beside = String(pathWithin(directory, `.steward-${randomBytes(6).toString("hex")}`));
   try {
     await write(beside);
-    await rename(beside, pathWithin(folder, lastPart(path)));
+    await rename(beside, pathWithin(directory, lastPart(path)));
   } catch (error) {
     const isLeft = await lstat(beside).then(
       () => true,
@@ -65,7 +65,7 @@ async function writeLink(place: string, { target, uid, gid }: LinkEntry): Promis
   await lchown(place, uid, gid);
 }
 
-/** Makes a directory what it was; goes on after faults. @returns a line for each. */
+/** Makes a directory what it was; continues after faults. @returns a line for each. */
 export async function restoreTree(
   root: string,
   {
@@ -98,7 +98,7 @@ export async function restoreTree(
     // A file in the place of a link, or the other way round, is renamed over it.
     if (was.has(entry.path) && entry.type !== "folder" && was.get(entry.path)?.type !== "folder") continue;
     await attempt(entry.path, () =>
-      using(openBelow(root, parentPart(entry.path)), (folder) => removeEntry(folder, entry)),
+      using(openBelow(root, parentPart(entry.path)), (directory) => removeEntry(directory, entry)),
     );
   }
   for (const entry of earlier) {
@@ -108,22 +108,22 @@ export async function restoreTree(
       const kept = entry.type === "link" || !attributes.isAvailable() ? {} : (entry.attributes ?? {});
       const isPlain = Object.keys(kept).length === 0;
       if (entry.type === "folder") {
-        return writeFolder(root, entry, before?.type === "folder").then(() => {
+        return writeDirectory(root, entry, before?.type === "folder").then(() => {
           if (isPlain) return undefined;
           const written = { ...entry, attributes: kept, mtimeMs: Date.now() };
-          return using(openBelow(root, parentPart(entry.path)), (folder) =>
-            attributes.write({ folder, name: lastPart(entry.path) || "." }, written, Buffer.alloc(0)),
+          return using(openBelow(root, parentPart(entry.path)), (directory) =>
+            attributes.write({ directory, name: lastPart(entry.path) || "." }, written, Buffer.alloc(0)),
           );
         });
       }
-      return using(openBelow(root, parentPart(entry.path)), (folder) => {
-        if (entry.type === "link") return replace(folder, entry, (place) => writeLink(place, entry));
+      return using(openBelow(root, parentPart(entry.path)), (directory) => {
+        if (entry.type === "link") return replace(directory, entry, (place) => writeLink(place, entry));
         return using(openContent(entry), (source) =>
-          replace(folder, entry, async (place) => {
+          replace(directory, entry, async (place) => {
             if (isPlain) return writeFile(place, entry, source);
             const content = await source.readFile();
             if (hashOf(content) !== entry.sha256) throw new Error(changedMeanwhile);
-            await attributes.write({ folder, name: lastPart(place) }, { ...entry, attributes: kept }, content);
+            await attributes.write({ directory, name: lastPart(place) }, { ...entry, attributes: kept }, content);
             await using(openFile(place), (file) => file.sync());
           }),
         );
@@ -132,7 +132,7 @@ export async function restoreTree(
   }
   for (const path of [...touched].sort()) {
     if (path !== "" && was.get(path)?.type !== "folder") continue;
-    await attempt(path, () => using(openBelow(root, path), (folder) => folder.sync()));
+    await attempt(path, () => using(openBelow(root, path), (directory) => directory.sync()));
   }
   return faults;
 }

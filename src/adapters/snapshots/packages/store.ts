@@ -169,7 +169,7 @@ async function keptByKey({ packages }: Directories): Promise<ReadonlyMap<string,
 interface Needed {
   readonly objects: ReadonlySet<string>;
   readonly packages: ReadonlySet<string>;
-  /** Files of these are kept as well, as many as have room; all where it is undefined. */
+  /** Files of these are kept as well, as many as have space; all where it is undefined. */
   readonly installed: ReadonlySet<string> | undefined;
 }
 

@@ -85,13 +85,15 @@ export function foreignPaths(
   const earlier = new Map(was.map((entry) => [entry.path, entry]));
   const is = new Map(now.map((entry) => [entry.path, entry]));
   const differing = compareTrees(was, now).map(({ path }) => path);
-  const isFolder = (path: string): boolean => is.get(path)?.type === "folder";
+  const isDirectory = (path: string): boolean => is.get(path)?.type === "folder";
   const foreign = new Set<string>();
   // Sorted by path, so a directory comes before what is in it.
   for (const path of differing) {
     const left = touched.get(path);
     const isOurs = isConfig(path) || (left !== undefined && isSameOrBothGone(left, is.get(path) ?? null));
-    const isBehindOther = [...ancestorsOf(path)].some((each) => foreign.has(each) && is.has(each) && !isFolder(each));
+    const isBehindOther = [...ancestorsOf(path)].some(
+      (each) => foreign.has(each) && is.has(each) && !isDirectory(each),
+    );
     if (!isOurs || isBehindOther) foreign.add(path);
   }
   for (const path of foreign) {

@@ -5,30 +5,30 @@ const owned = { uid: 0, gid: 0 };
 const file = (path: string, rest: Partial<Extract<TreeEntry, { type: "file" }>> = {}): TreeEntry => {
   return { ...owned, path, type: "file", mode: 0o644, mtimeMs: 1, size: 1, sha256: "aa", ...rest };
 };
-const folder = (path: string, mode = 0o755): TreeEntry => ({ ...owned, path, type: "folder", mode });
+const directory = (path: string, mode = 0o755): TreeEntry => ({ ...owned, path, type: "folder", mode });
 const link = (path: string, target: string): TreeEntry => ({ ...owned, path, type: "link", target });
 
 describe("what has changed of files", () => {
   it("is content, mode, owner, kind and target, and no time alone", () => {
     const earlier = [
-      folder(""),
+      directory(""),
       file("a"),
       file("b"),
       file("c"),
       file("d"),
       file("e"),
-      folder("f"),
+      directory("f"),
       link("g", "x"),
       file("z"),
     ];
     const later = [
-      folder(""),
+      directory(""),
       file("a", { mtimeMs: 2 }),
       file("b", { sha256: "bb" }),
       file("c", { mode: 0o600 }),
       file("d", { uid: 7 }),
       link("e", "a"),
-      folder("f", 0o700),
+      directory("f", 0o700),
       link("g", "y"),
       file("h"),
     ];

@@ -2,7 +2,7 @@ import { type FileHandle, lstat, readdir, readFile, readlink } from "node:fs/pro
 import type { SnapshotDiff } from "#domain/ports/snapshots.ts";
 import { errnoCode, isNotFound } from "#kernel/errors.ts";
 import type { Attributes, KeptAttributes } from "./attributes.ts";
-import { type Content, digest, openFile, openFolder, pathWithin, using } from "./files.ts";
+import { type Content, digest, openDirectory, openFile, pathWithin, using } from "./files.ts";
 
 /** Not settings: neither stored nor touched. Mounts, devices, sockets, pipes, and names beyond UTF-8 are left alone too. */
 export const keptOut: Readonly<Record<string, string>> = {
@@ -10,7 +10,7 @@ export const keptOut: Readonly<Record<string, string>> = {
   "machine-id": "says which machine it is, not how it is set up",
   mtab: "kept by mount",
   adjtime: "kept by hwclock: how wrong the clock of the hardware is",
-  "resolv.conf": "written while the host runs by whoever brings up its network; an old one may cut it off",
+  "resolv.conf": "written while the host runs by anyone who brings up its network; an old one may cut it off",
   ".updated": "kept by systemd: when /etc was last brought in line with /usr",
   steward: "how to reach Steward must not change while Steward returns to a snapshot",
 };
@@ -31,7 +31,7 @@ export interface FileEntry extends Owned, Content {
   /** The package whose configuration file it is. */
   readonly package?: string;
 }
-export interface FolderEntry extends Owned {
+export interface DirectoryEntry extends Owned {
   readonly type: "folder";
   readonly mode: number;
 }
@@ -39,7 +39,7 @@ export interface LinkEntry extends Owned {
   readonly type: "link";
   readonly target: string;
 }
-export type TreeEntry = FileEntry | FolderEntry | LinkEntry;
+export type TreeEntry = FileEntry | DirectoryEntry | LinkEntry;
 
 const escapes = /\\([0-7]{3})/g;
 
@@ -62,14 +62,14 @@ export async function readTree(
   const mounts = mountsBelow(await readFile("/proc/self/mountinfo", "utf8"), root);
   const entries: TreeEntry[] = [];
 
-  const readEntry = async (folder: FileHandle, name: string, path: string): Promise<void> => {
-    const found = await lstat(pathWithin(folder, name));
+  const readEntry = async (directory: FileHandle, name: string, path: string): Promise<void> => {
+    const found = await lstat(pathWithin(directory, name));
     const owned = { path, uid: found.uid, gid: found.gid };
-    const place = String(pathWithin(folder, name));
+    const place = String(pathWithin(directory, name));
     if (found.isSymbolicLink()) {
       entries.push({ ...owned, type: "link", target: await readlink(place) });
     } else if (found.isDirectory()) {
-      await using(openFolder(place), (inner) => readFolder(inner, path));
+      await using(openDirectory(place), (inner) => readDirectory(inner, path));
     } else if (found.isFile()) {
       await using(openFile(place), async (file) => {
         // What was opened counts, in case it was replaced meanwhile.
@@ -79,24 +79,24 @@ export async function readTree(
     }
   };
 
-  const readFolder = async (folder: FileHandle, path: string): Promise<void> => {
+  const readDirectory = async (directory: FileHandle, path: string): Promise<void> => {
     signal.throwIfAborted();
-    const { uid, gid, mode } = await folder.stat();
+    const { uid, gid, mode } = await directory.stat();
     entries.push({ path, uid, gid, type: "folder", mode: mode & 0o7777 });
-    const names = await readdir(`/proc/self/fd/${folder.fd}`, { encoding: "buffer" });
+    const names = await readdir(`/proc/self/fd/${directory.fd}`, { encoding: "buffer" });
     for (const bytes of names.sort((one, other) => Buffer.compare(one, other))) {
       const name = bytes.toString("utf8");
       const inner = path === "" ? name : `${path}/${name}`;
       if (!Buffer.from(name).equals(bytes) || isKeptOut(inner) || mounts.has(inner)) continue;
       try {
-        await readEntry(folder, name, inner);
+        await readEntry(directory, name, inner);
       } catch (error) {
         if (!isNotFound(error) && errnoCode(error) !== "ELOOP") throw error;
       }
     }
   };
 
-  await using(openFolder(root), (top) => readFolder(top, ""));
+  await using(openDirectory(root), (top) => readDirectory(top, ""));
   if (!attributes.isAvailable()) return entries;
   const kept = await attributes.read(root, signal);
   return entries.map((entry) => ({ ...entry, attributes: kept.get(entry.path) ?? {} }));

@@ -27,7 +27,7 @@ function revoke({ io, finish }: CommandPorts, list: PluginConfirmation, name: st
   finish(paths.length > 0 ? exitCode.fine : exitCode.foundTrouble);
   if (json) return printJson(io, { name, revoked: paths });
   if (paths.length === 0) io.out(`${oneLine(name)}: was not confirmed\n`);
-  for (const path of paths) io.out(`${oneLine(name)}: ${oneLine(path)} may not run as root any more\n`);
+  for (const path of paths) io.out(`${oneLine(name)}: ${oneLine(path)} may no longer run as root\n`);
 }
 
 async function confirm(ports: CommandPorts, list: PluginConfirmation, name: string, options: Options): Promise<void> {
@@ -38,7 +38,7 @@ async function confirm(ports: CommandPorts, list: PluginConfirmation, name: stri
     if (options.json) printJson(io, { name, version, path, digest, changed, message });
     else io.out(`${oneLine(name)}: ${message}\n`);
   };
-  if (!needsRoot) return report(false, "it does not ask to run as root, so nothing has to be confirmed");
+  if (!needsRoot) return report(false, "it does not ask to run as root, so nothing needs to be confirmed");
   if (isConfirmed) return report(false, "it is confirmed already");
   const shown = ioOfPlan(ports, options);
   shown.out(`  ${oneLine(`${name} ${version}`)} in ${oneLine(path)}\n  digest ${digest}\n`);
@@ -56,10 +56,10 @@ export function addPluginConfirmCommand(plugins: Command, ports: CommandPorts): 
     .addArgument(
       namedArgument("[name]", "name of the plugin; all that are confirmed are listed when left out", "plugin"),
     )
-    .option("--revoke", "it may not run as root any more")
+    .option("--revoke", "it may no longer run as root")
     .yes()
     .json()
-    .notes(`The service, and whoever has a key for it, can enable and disable plugins. One that asks for root runs only when root has
+    .notes(`The service, and anyone who has a key for it, can enable and disable plugins. One that asks for root runs only when root has
 confirmed it besides, as it is on disk now, on the host itself.
 
 Exit code: 0 done, 1 you said no, or it was not confirmed, 2 it could not be done.`)

@@ -12,7 +12,7 @@ const isBroken = ({ enabled, fault }: Pick<Answer<"getPlugin">, "enabled" | "fau
 
 const listPlugins = listCommand("listPlugins", "list", {
   about: "all plugins, and what is wrong with those that do not run",
-  notes: "Exit code: 0 all well, 1 an enabled plugin does not run, 2 the service could not be asked.",
+  notes: "Exit code: 0 all healthy, 1 an enabled plugin does not run, 2 the service could not be asked.",
   isTrouble: ({ plugins }) => plugins.some(isBroken),
   rows: "plugins",
   columns: {
@@ -41,9 +41,9 @@ function addValidateCommand(plugins: Command, ports: CommandPorts): void {
   const validate = plugins
     .command("validate")
     .description("check a plugin directory without the service, and print every fault")
-    .argument("[dir]", "the folder that plugin.yaml is in", ".")
+    .argument("[dir]", "the directory that plugin.yaml is in", ".")
     .notes(`What the service would refuse is a fault here: of the manifest with line and column, of the files, their owners and modes.
-It goes by who calls: a plugin for a service that runs as root has to be owned by root, so try that as root.
+It goes by who calls: a plugin for a service that runs as root must be owned by root, so try that as root.
 
 Exit code: 0 no fault, 1 faults, 2 the directory could not be read.`);
   valueCommand(ports, validate, {
@@ -69,7 +69,7 @@ export const addPluginsCommands = commandGroup(
     listPlugins,
     showCommand("getPlugin", "show", {
       about: "one plugin, and what is wrong with it",
-      notes: "Exit code: 0 all well, 1 it is enabled and does not run, 2 the service could not be asked.",
+      notes: "Exit code: 0 all healthy, 1 it is enabled and does not run, 2 the service could not be asked.",
       words: { name },
       isTrouble: isBroken,
     }),

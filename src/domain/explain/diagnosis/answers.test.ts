@@ -18,7 +18,7 @@ describe("an answer that a model is given", () => {
     expect(redactions).toBe(1);
   });
 
-  it("has the beginning of long lists and texts, and says what is missing", () => {
+  it("has the start of long lists and texts, and says what is missing", () => {
     const logs = Array.from({ length: 500 }, (_, at) => ({ message: `${at} ${"x".repeat(100)}` }));
     const { text } = answerText({ total: 500, logs }, 0);
     const shown = JSON.parse(text) as { total: number; logs: readonly unknown[] };

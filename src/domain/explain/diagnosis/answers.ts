@@ -6,7 +6,7 @@ import { cutTo } from "../text.ts";
 /** Of one answer, and of all answers of a diagnosis: each is sent again with every further step. */
 const mostAnswerBytes = 12 * 1024;
 const mostAnswersBytes = 72 * 1024;
-/** So much is told of an answer for which there is no room. */
+/** So much is kept of an answer for which there is no space. */
 const leastBytes = 512;
 
 /** Names of what lets a caller carry out a plan: no model gets it. */
@@ -19,7 +19,7 @@ function withoutTokens(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, each]) => [name, withoutTokens(each)]));
 }
 
-/** A value with the first members of each list, and the beginning of each text, which say what is missing. */
+/** A value with the first members of each list, and the start of each text, which say what is missing. */
 function shortened(value: unknown, most: { readonly items: number; readonly bytes: number }): unknown {
   if (typeof value === "string") return cutTo(value, most.bytes);
   if (Array.isArray(value)) {

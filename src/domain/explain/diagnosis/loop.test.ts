@@ -106,7 +106,7 @@ describe("a model that looks for a cause", () => {
     expect([found.calls.length, found.stoppedBy]).toEqual([4, "time"]);
   });
 
-  it("is told where a call takes too long, and where it cannot be made", async () => {
+  it("is reported where a call takes too long, and where it cannot be made", async () => {
     const { ports, asked } = setting([
       { calls: 3, tokens: 1, ms: 1 },
       { calls: 0, tokens: 1, ms: 1 },
@@ -148,6 +148,6 @@ describe("a model that looks for a cause", () => {
     await expect(run({ ...ports, tools: { ...ports.tools, call } })).rejects.toThrow("a fault of the service");
     const notPlanned = { status: 200, body: { success: true }, planned: { arguments: {}, reason: null } };
     const carriesOut = () => Promise.resolve(notPlanned);
-    await expect(run({ ...ports, tools: { ...ports.tools, call: carriesOut } })).rejects.toThrow("was no plan");
+    await expect(run({ ...ports, tools: { ...ports.tools, call: carriesOut } })).rejects.toThrow("was not a plan");
   });
 });

@@ -94,17 +94,17 @@ const refusals: readonly (number | null)[] = [400, 404, 405, 413, 422, 501];
 function toolRefusal(error: unknown): string | undefined {
   const cause = error instanceof DomainError ? error.cause : undefined;
   if (!(cause instanceof ProviderFailed) || cause.failure !== "refused") return undefined;
-  const isTold = /\btools?\b|\bfunctions?\b/i.test(cause.message);
-  return isTold || refusals.includes(cause.status) ? cause.message : undefined;
+  const isReported = /\btools?\b|\bfunctions?\b/i.test(cause.message);
+  return isReported || refusals.includes(cause.status) ? cause.message : undefined;
 }
 
-/** Which budget has no room for another call. */
+/** Which budget has no space for another call. */
 function callsOver({ calls, startedAt }: State, { clock }: LoopPorts): DiagnosisBudget | null {
   if (calls.length >= diagnosisLimits.calls) return "calls";
   return clock.monotonicMs() - startedAt >= diagnosisLimits.timeMs ? "time" : null;
 }
 
-/** Which budget has no room for another step with an answer after it. */
+/** Which budget has no space for another step with an answer after it. */
 function spent(state: State, ports: LoopPorts, next: Asked): DiagnosisBudget | null {
   const { talk } = ports;
   const used = state.usage.input_tokens + state.usage.output_tokens;
@@ -149,7 +149,7 @@ function proposalOf(operation: string, { status, body, planned }: ToolAnswer): D
   if (planned === undefined || body === undefined || isErrorStatus(status)) return undefined;
   const { plan_token: token = null, plan_expires_at: expiresAt = null, ...plan } = body as unknown as Plan;
   // It is the caller of this operation who answers for what is carried out.
-  if (plan.dry_run !== true) throw new Error(`cannot propose ${operation}: what was asked for was no plan`);
+  if (plan.dry_run !== true) throw new Error(`cannot propose ${operation}: what was asked for was not a plan`);
   if (plan.steps.length === 0) return undefined;
   return {
     operation,
@@ -175,8 +175,8 @@ async function* carryOut(wanted: ToolCall, state: State, ports: LoopPorts): Asyn
   const call = { ...wanted, name: wanted.name.slice(0, mostNameChars) };
   const operation = cleanText(call.name);
   const shown = cleaned(parseJsonObject(call.input.slice(0, mostArgumentBytes)) ?? {}) as DiagnosisCall["arguments"];
-  const begun = { id, operation, arguments: shown };
-  yield step({ ...begun, error_code: null, status: null, bytes: null, duration_ms: null });
+  const started = { id, operation, arguments: shown };
+  yield step({ ...started, error_code: null, status: null, bytes: null, duration_ms: null });
   const startedAt = ports.clock.monotonicMs();
   const answer = await carry(call, ports);
   const given = state.calls.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -190,7 +190,7 @@ async function* carryOut(wanted: ToolCall, state: State, ports: LoopPorts): Asyn
   }
   state.redactions += redactions;
   const made: DiagnosisCall = {
-    ...begun,
+    ...started,
     status: answer.status,
     error_code: codeIn(answer),
     ...(answer.planned !== undefined && { planned: true }),

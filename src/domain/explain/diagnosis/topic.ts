@@ -47,7 +47,11 @@ export async function topicOf(input: DiagnosisInput, ports: TopicPorts, context:
     question === undefined &&
       checkId === undefined &&
       unit === undefined &&
-      invalid("question", "Must be given, or check or unit", "cannot diagnose nothing: give question, check or unit"),
+      invalid(
+        "question",
+        "Must be given, or check or unit",
+        "cannot start the diagnosis: give question, check or unit",
+      ),
   ]);
   if (checkId !== undefined && !sources.maySee(context, "health:read")) throw lackOf(caller, "health:read");
   const running = checkId === undefined ? undefined : sources.check(checkId);

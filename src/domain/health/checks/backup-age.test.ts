@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { RunProgram } from "#domain/ports/host-files.ts";
 import type { Timer } from "#domain/ports/units.ts";
-import { createFakeBackupFolders } from "../../../../test/fakes/backup-folders.ts";
+import { createFakeBackupDirectories } from "../../../../test/fakes/backup-directories.ts";
 import { createFakeTimers, fakeTimer } from "../../../../test/fakes/timers.ts";
 import { createFakeUnits, runningUnit } from "../../../../test/fakes/units.ts";
 import type { CheckSettings } from "../check.ts";
@@ -11,7 +11,7 @@ const { signal } = new AbortController();
 const hourMs = 3_600_000;
 const now = Date.parse("2026-01-10T12:00:00Z");
 const file = (path: string, ageHours: number, bytes = 1) => ({ path, bytes, modifiedAt: now - ageHours * hourMs });
-const folder = (name: string, given: Partial<BackupTarget> = {}): BackupTarget =>
+const directory = (name: string, given: Partial<BackupTarget> = {}): BackupTarget =>
   ({
     name,
     kind: "folder",
@@ -38,7 +38,7 @@ const snapper =
 const checkOf = (
   backupTargets: readonly BackupTarget[],
   given: {
-    folders?: Parameters<typeof createFakeBackupFolders>[0];
+    directories?: Parameters<typeof createFakeBackupDirectories>[0];
     snapshots?: Listed;
     exec?: RunProgram;
     timer?: Partial<Timer>;
@@ -47,7 +47,7 @@ const checkOf = (
 ) =>
   backupAgeCheck({
     backupTargets,
-    backupFolders: createFakeBackupFolders(given.folders, given.isComplete),
+    backupDirectories: createFakeBackupDirectories(given.directories, given.isComplete),
     exec: given.exec ?? snapper(given.snapshots),
     timers: createFakeTimers([fakeTimer("backup", { unitSince: now - 2 * hourMs, ...given.timer })]),
     units: createFakeUnits([
@@ -63,27 +63,27 @@ const run = (
 ) => checkOf(targets, given).run({ ignore: [], ...settings }, signal);
 
 it("backup_age grades directories by age, with the limits of the target before those of the check", async () => {
-  const folders = { "/srv/db": [file("a.tar.zst", 26)], "/srv/old": [file("b.tar.zst", 50)] };
-  expect(await run([folder("db")], { folders })).toMatchObject({
+  const directories = { "/srv/db": [file("a.tar.zst", 26)], "/srv/old": [file("b.tar.zst", 50)] };
+  expect(await run([directory("db")], { directories })).toMatchObject({
     status: "warn",
     message: "backup db is 26 h old: the newest file is a.tar.zst",
   });
-  expect(await run([folder("db"), folder("old")], { folders })).toMatchObject({
+  expect(await run([directory("db"), directory("old")], { directories })).toMatchObject({
     status: "fail",
     message: expect.stringMatching(/^backup old is 50 h old.*; backup db is 26 h old/),
   });
-  expect(await run([folder("db")], { folders }, { warn: 30, fail: 40 })).toMatchObject({ status: "pass" });
-  expect(await run([folder("db", { warn: 10, fail: 20 })], { folders }, { warn: 30, fail: 40 })).toMatchObject({
+  expect(await run([directory("db")], { directories }, { warn: 30, fail: 40 })).toMatchObject({ status: "pass" });
+  expect(await run([directory("db", { warn: 10, fail: 20 })], { directories }, { warn: 30, fail: 40 })).toMatchObject({
     status: "fail",
   });
-  expect(await run([folder("db")], { folders }, { ignore: ["d?"] })).toMatchObject({ status: "skip" });
+  expect(await run([directory("db")], { directories }, { ignore: ["d?"] })).toMatchObject({ status: "skip" });
 });
 
 it("backup_age passes while the newest backup is recent", async () => {
-  const folders = {
+  const directories = {
     "/srv/db": [file("old.tar.zst", 70), file("2026/new.tar.zst", 25), file("empty.tar.zst", 0, 0), file("log", 0)],
   };
-  expect(await run([folder("db")], { folders })).toEqual({
+  expect(await run([directory("db")], { directories })).toEqual({
     status: "pass",
     message: "1 backup, all recent",
     details: { backups: [{ name: "db", status: "pass", last_at: "2026-01-09T11:00:00.000Z", age_hours: 25 }] },
@@ -123,16 +123,16 @@ it("backup_age grades the newest snapshot of snapper, and fails without one", as
 });
 
 it("backup_age fails for a missing directory, and for one without a backup", async () => {
-  expect(await run([folder("db")])).toMatchObject({
+  expect(await run([directory("db")])).toMatchObject({
     status: "fail",
     message: "backup db: there is no directory /srv/db",
     details: { backups: [{ name: "db", last_at: null, age_hours: null }] },
   });
-  const folders = { "/srv/db": [file("log", 1)] };
-  expect(await run([folder("db")], { folders })).toMatchObject({
+  const directories = { "/srv/db": [file("log", 1)] };
+  expect(await run([directory("db")], { directories })).toMatchObject({
     message: "backup db: no file in /srv/db is a backup",
   });
-  expect(await run([folder("db")], { folders, isComplete: false })).toMatchObject({
+  expect(await run([directory("db")], { directories, isComplete: false })).toMatchObject({
     message: "backup db: no file of those that were read in /srv/db is a backup",
   });
 });
@@ -172,7 +172,7 @@ it("backup_age skips without targets, and warns of a service without a run since
   expect(await checkOf([unit("backup.timer")]).absent?.()).toBeUndefined();
   const check = backupAgeCheck({
     backupTargets: [unit("dump.service")],
-    backupFolders: createFakeBackupFolders(),
+    backupDirectories: createFakeBackupDirectories(),
     exec: snapper(),
     timers: createFakeTimers([]),
     units: createFakeUnits([runningUnit("dump.service", { activeState: "inactive", subState: "dead", since: null })]),

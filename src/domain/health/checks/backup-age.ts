@@ -1,4 +1,4 @@
-import type { BackupFolders } from "#domain/ports/backups.ts";
+import type { BackupDirectories } from "#domain/ports/backups.ts";
 import { isNotInstalled, type RunProgram } from "#domain/ports/host-files.ts";
 import type { Timers, Units } from "#domain/ports/units.ts";
 import { lazy } from "#kernel/async.ts";
@@ -22,7 +22,7 @@ export type BackupTarget = {
   | { readonly kind: "snapper"; readonly config: string }
 );
 
-type FoundFolders = () => ReturnType<BackupFolders["newest"]>;
+type FoundDirectories = () => ReturnType<BackupDirectories["newest"]>;
 
 interface Age {
   /** Epoch milliseconds of the last backup; null where none is known. */
@@ -83,7 +83,7 @@ async function readSnapshots(exec: RunProgram, config: string, signal: AbortSign
 
 interface Ports {
   readonly backupTargets: readonly BackupTarget[];
-  readonly backupFolders: BackupFolders;
+  readonly backupDirectories: BackupDirectories;
   readonly exec: RunProgram;
   readonly timers: Timers;
   readonly units: Pick<Units, "read">;
@@ -91,7 +91,7 @@ interface Ports {
 }
 
 /** What shows how old the backup of a target is. */
-function createAges({ exec, timers, units, clock }: Omit<Ports, "backupTargets" | "backupFolders">) {
+function createAges({ exec, timers, units, clock }: Omit<Ports, "backupTargets" | "backupDirectories">) {
   const ageOfTimer = async (name: string): Promise<Age> => {
     const timer = (await timers.list())?.find((each) => each.name === name);
     if (timer === undefined)
@@ -108,12 +108,13 @@ function createAges({ exec, timers, units, clock }: Omit<Ports, "backupTargets" 
     if (!isUnknown) return age;
     return { ...age, fault: `${age.fault} (name its timer instead, which knows of earlier runs)`, isUnknown: true };
   };
-  const ageInFolder = async (folder: string, pattern: string, folders: FoundFolders): Promise<Age> => {
-    const found = (await folders())({ directory: folder, pattern });
-    if (found === undefined) return { at: null, shownBy: folder, fault: `there is no directory ${folder}` };
+  const ageInDirectory = async (directory: string, pattern: string, directories: FoundDirectories): Promise<Age> => {
+    const found = (await directories())({ directory, pattern });
+    if (found === undefined) return { at: null, shownBy: directory, fault: `there is no directory ${directory}` };
     const { newest, isComplete } = found;
     const among = isComplete ? "" : " of those that were read";
-    if (newest === undefined) return { at: null, shownBy: folder, fault: `no file${among} in ${folder} is a backup` };
+    if (newest === undefined)
+      return { at: null, shownBy: directory, fault: `no file${among} in ${directory} is a backup` };
     return { at: newest.modifiedAt, shownBy: `the newest file${among} is ${newest.path}` };
   };
   const ageOfSnapshot = async (config: string, signal: AbortSignal): Promise<Age> => {
@@ -123,8 +124,8 @@ function createAges({ exec, timers, units, clock }: Omit<Ports, "backupTargets" 
     if (newest === undefined) return { at: null, shownBy: config, fault: `snapper has no snapshot of ${config}` };
     return { at: newest.createdAt, shownBy: `the newest snapshot of ${config} is ${newest.number}` };
   };
-  return (target: BackupTarget, folders: FoundFolders, signal: AbortSignal): Promise<Age> => {
-    if (target.kind === "folder") return ageInFolder(target.folder, target.pattern, folders);
+  return (target: BackupTarget, directories: FoundDirectories, signal: AbortSignal): Promise<Age> => {
+    if (target.kind === "folder") return ageInDirectory(target.folder, target.pattern, directories);
     if (target.kind === "snapper") return ageOfSnapshot(target.config, signal);
     return target.unit.endsWith(".timer") ? ageOfTimer(target.unit) : ageOfService(target.unit);
   };
@@ -134,12 +135,17 @@ function createAges({ exec, timers, units, clock }: Omit<Ports, "backupTargets" 
 const limits = { warn: 26, fail: 50 };
 
 export function backupAgeCheck(ports: Ports): BuiltInCheck {
-  const { backupTargets, backupFolders, clock } = ports;
+  const { backupTargets, backupDirectories, clock } = ports;
   const ageOf = createAges(ports);
 
-  const judge = async (target: BackupTarget, settings: CheckSettings, folders: FoundFolders, signal: AbortSignal) => {
+  const judge = async (
+    target: BackupTarget,
+    settings: CheckSettings,
+    directories: FoundDirectories,
+    signal: AbortSignal,
+  ) => {
     const { warn, fail } = thresholdsFor(limits, settings);
-    const { at, shownBy, fault, isUnknown } = await ageOf(target, folders, signal).catch(
+    const { at, shownBy, fault, isUnknown } = await ageOf(target, directories, signal).catch(
       (error: unknown): Age => ({ at: null, shownBy: "", fault: errorMessage(error) }),
     );
     signal.throwIfAborted();
@@ -180,8 +186,8 @@ export function backupAgeCheck(ports: Ports): BuiltInCheck {
       const wanted = watched.flatMap((target) =>
         target.kind === "folder" ? { directory: target.folder, pattern: target.pattern } : [],
       );
-      const folders = lazy(() => backupFolders.newest(wanted, clock.now() + clockStepMs, signal));
-      const findings = await Promise.all(watched.map((target) => judge(target, settings, folders, signal)));
+      const directories = lazy(() => backupDirectories.newest(wanted, clock.now() + clockStepMs, signal));
+      const findings = await Promise.all(watched.map((target) => judge(target, settings, directories, signal)));
       return combineFindings(findings, `${counted(findings.length, "backup")}, all recent`, {
         backups: findings.map(({ name, status, at, ageHours }) => ({
           name,

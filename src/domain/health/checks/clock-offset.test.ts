@@ -182,7 +182,7 @@ describe("the offset of the clock", () => {
   const missing = Object.assign(new Error("spawn ENOENT"), { code: "ENOENT" });
   it.each<[string, Program, RunProgram]>([
     [
-      "ntpq reaches nobody, which is no error to it",
+      "ntpq reaches nobody, which is not an error to it",
       "ntp",
       () => Promise.resolve({ exitCode: 0, stdout: "", stderr: "ntpq: Connection refused\n" }),
     ],
@@ -248,14 +248,14 @@ describe("the output of chronyc", () => {
 describe("the last answer that timesyncd had", () => {
   const micros = at * 1000;
   // The clock is 250 ms behind, the way takes 20 ms in each direction.
-  const moments: readonly [number, number, number, number] = [
+  const timestamps: readonly [number, number, number, number] = [
     micros,
     micros + 270_000,
     micros + 270_100,
     micros + 40_100,
   ];
   const message = (changes: { leap?: number; stratum?: number; times?: readonly unknown[] } = {}) => {
-    const { leap = 0, stratum = 2, times = moments } = changes;
+    const { leap = 0, stratum = 2, times = timestamps } = changes;
     return [leap, 4, 4, stratum, -24, 1000, 2000, [192, 0, 2, 1], ...times, false, 7, 900];
   };
   const text = (data: unknown) => JSON.stringify({ type: "(uuuuittayttttbtt)", data });
@@ -269,7 +269,7 @@ describe("the last answer that timesyncd had", () => {
       answeredAt: at + 40.1,
     });
     const hours = 3 * 3_600_000_000;
-    const [origin, received, sent, arrived] = moments;
+    const [origin, received, sent, arrived] = timestamps;
     const behind = [origin, received + hours, sent + hours, arrived];
     expect(parseTimesync(text(message({ times: behind })))?.offsetMs).toBe(3 * 3_600_000 + 250);
     const ahead = [origin + hours, received, sent, arrived + hours];
@@ -288,7 +288,7 @@ describe("the last answer that timesyncd had", () => {
     ["no message", text("x")],
     ["an empty message", text([])],
     ["words for times", text(message({ times: ["a", "b", "c", "d"] }))],
-    ["times of which one is missing", text(message({ times: moments.slice(0, 2) }))],
+    ["times of which one is missing", text(message({ times: timestamps.slice(0, 2) }))],
     ["times beyond all clocks", text(message({ times: [1, 2 ** 64, 2 ** 64, 1] }))],
     ["a stratum below none", text(message({ stratum: -1 }))],
   ])("is an error when it is %s", (_, said) => {
@@ -326,7 +326,7 @@ describe("the output of ntpq", () => {
     expect(parseNtpq(variables({ stratum: "16" }))).toBeUndefined();
   });
 
-  it("may lack the time of the answer, and goes on in the next era", () => {
+  it("may lack the time of the answer, and continues in the next era", () => {
     for (const reftime of ["(no time)", "00000000.00000000", "soon"])
       expect(parseNtpq(variables({ reftime }))?.answeredAt).toBeUndefined();
     expect(parseNtpq(variables({ reftime: "00000010.00000000" }))?.answeredAt).toBe(Date.parse("2036-02-07T06:28:32Z"));

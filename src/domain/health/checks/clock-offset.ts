@@ -34,10 +34,10 @@ const decimal = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i;
 /** A decimal as programs print it; NaN for nothing, `nan`, `inf` and all else. */
 const numberOf = (text = ""): number => (decimal.test(text) ? Number(text) : Number.NaN);
 
-/** What is not zero; zero stands for a moment that there was not. */
-const momentOf = (epochMs: number): number | undefined => (epochMs === 0 ? undefined : epochMs);
+/** What is not zero; zero stands briefly that there was not. */
+const timestampOf = (epochMs: number): number | undefined => (epochMs === 0 ? undefined : epochMs);
 
-/** Undefined where the program is not synchronised. @throws for what is no stratum, distance or moment. */
+/** Undefined where the program is not synchronised. @throws for what is no stratum, distance or time. */
 function plausible(found: ClockOffset, text: string): ClockOffset | undefined {
   const { program, stratum, offsetMs, answeredAt = 0 } = found;
   if (!Number.isInteger(stratum) || stratum < 0) throw unreadable(program, text);
@@ -61,7 +61,7 @@ export function parseChrony(text: string): ClockOffset | undefined {
       server,
       offsetMs: numberOf(slow) * 1000,
       stratum: numberOf(stratum),
-      answeredAt: momentOf(numberOf(answered) * 1000),
+      answeredAt: timestampOf(numberOf(answered) * 1000),
     },
     text,
   );
@@ -76,14 +76,14 @@ export function parseTimesync(text: string): ClockOffset | undefined {
   const program = "systemd-timesyncd";
   const message = parseJsonObject(text)?.["data"];
   if (!Array.isArray(message)) throw unreadable(program, text);
-  const [leap = Number.NaN, stratum = Number.NaN, ...moments] = [0, 3, 8, 9, 10, 11].map((at) => {
+  const [leap = Number.NaN, stratum = Number.NaN, ...timestamps] = [0, 3, 8, 9, 10, 11].map((at) => {
     const value: unknown = message[at];
     return isNumber(value) ? value : Number.NaN;
   });
-  const [origin = 0, received = 0, sent = 0, arrived = 0] = moments;
-  if (leap === leapUnknown || moments.includes(0)) return undefined;
+  const [origin = 0, received = 0, sent = 0, arrived = 0] = timestamps;
+  if (leap === leapUnknown || timestamps.includes(0)) return undefined;
   const offsetMs = (received - origin + (sent - arrived)) / 2 / 1000;
-  return plausible({ program, server: "", offsetMs, stratum, answeredAt: momentOf(arrived / 1000) }, text);
+  return plausible({ program, server: "", offsetMs, stratum, answeredAt: timestampOf(arrived / 1000) }, text);
 }
 
 /** `busctl --json` of a string. */
@@ -96,8 +96,8 @@ export const parseBusString = (text: string): string => {
 const ntpSeconds = 2_208_988_800;
 const eraSeconds = 2 ** 32;
 
-/** The moment of a timestamp of NTP in hexadecimal digits, `SECONDS.FRACTION`; those of 1968 to 2036 have the highest bit. */
-function momentOfNtp(text = ""): number | undefined {
+/** The time of a timestamp of NTP in hexadecimal digits, `SECONDS.FRACTION`; those of 1968 to 2036 have the highest bit. */
+function timestampOfNtp(text = ""): number | undefined {
   const seconds = Number.parseInt(/^([\da-f]{8})\.[\da-f]{8}$/i.exec(text)?.[1] ?? "0", 16);
   if (seconds === 0) return undefined;
   return Math.max(0, seconds + (seconds < eraSeconds / 2 ? eraSeconds : 0) - ntpSeconds) * 1000;
@@ -113,7 +113,7 @@ export function parseNtpq(text: string): ClockOffset | undefined {
       server: of("refid") ?? "",
       offsetMs: numberOf(of("offset")),
       stratum: numberOf(of("stratum")),
-      answeredAt: momentOfNtp(of("reftime")),
+      answeredAt: timestampOfNtp(of("reftime")),
     },
     text,
   );

@@ -4,8 +4,11 @@ import { conntrackCheck } from "./conntrack.ts";
 
 const { signal } = new AbortController();
 const run = (entries: number, settings: { readonly warn?: number; readonly fail?: number } = {}, maximum = 1000) => {
-  const folder = "/proc/sys/net/netfilter";
-  const files = { [`${folder}/nf_conntrack_count`]: `${entries}\n`, [`${folder}/nf_conntrack_max`]: `${maximum}\n` };
+  const directory = "/proc/sys/net/netfilter";
+  const files = {
+    [`${directory}/nf_conntrack_count`]: `${entries}\n`,
+    [`${directory}/nf_conntrack_max`]: `${maximum}\n`,
+  };
   const hostFiles = createFakeHostFiles(files);
   return conntrackCheck({ hostFiles }).run({ ignore: [], ...settings }, signal);
 };

@@ -3,12 +3,12 @@ import { orUndefined } from "#kernel/errors.ts";
 import { type BuiltInCheck, skip, thresholdsFor, toPercent } from "../check.ts";
 import { createGrader } from "../grading.ts";
 
-const folder = "/proc/sys/net/netfilter";
+const directory = "/proc/sys/net/netfilter";
 
 /** Of the network namespace of the service. Undefined where the kernel does not track connections, or does not say how many it may. */
 async function usageIn(files: Pick<HostFiles, "text">) {
   const [entries, maximum = "0"] = await Promise.all(
-    ["nf_conntrack_count", "nf_conntrack_max"].map((name) => orUndefined(files.text(`${folder}/${name}`))),
+    ["nf_conntrack_count", "nf_conntrack_max"].map((name) => orUndefined(files.text(`${directory}/${name}`))),
   );
   // 0: no limit.
   return entries === undefined || Number(maximum) === 0

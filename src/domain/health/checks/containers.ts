@@ -91,7 +91,7 @@ export const containersCheck = (ports: EngineHost & { readonly clock: Pick<Clock
     "own health check, was killed by the OOM killer or cannot be started although its restart policy has it run, " +
     "or was given up after as many restarts as its policy allows. Warns for one that was restarted three times, " +
     "the last time within ten minutes, and, for a day, for one without a policy that the OOM killer has ended. One " +
-    "that somebody has stopped is no fault, and of one that could not be started Podman keeps no word. Containers " +
+    "that somebody has stopped is not a fault, and of one that could not be started Podman keeps no word. Containers " +
     "of other users are not seen. `ignore` takes names of containers, and patterns.",
   meaning: "A container does not work: it crashes, is unhealthy, or was killed by the OOM killer.",
   remedy: "Read its log (docker logs NAME, podman logs NAME), fix the cause, then start it.",

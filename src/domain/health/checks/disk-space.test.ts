@@ -98,7 +98,7 @@ it("disk_space leaves out ignored paths and meant read-only ones, and skips if n
   expect(await run([withLeft(0)], { ignore: ["/"] })).toMatchObject({ status: "skip", details: {} });
 });
 
-it("disk_space names one that cannot be looked at, beside the others", async () => {
+it("disk_space names one that cannot be inspected, beside the others", async () => {
   const unreadable = [{ path: "/srv/broken", reason: "EIO" }];
   expect(await run([brokenFileSystem(), withLeft(10)])).toMatchObject({
     status: "warn",
@@ -114,7 +114,7 @@ it("disk_space names one that cannot be looked at, beside the others", async () 
   expect(passed.details).not.toHaveProperty("unreadable");
 });
 
-it("disk_space keeps the grade of a file system until there is room again", async () => {
+it("disk_space keeps the grade of a file system until there is space again", async () => {
   const previous = { status: "warn", objects: { "/srv": "warn" } } as const;
   expect(await run([withLeft(21, "/srv"), withLeft(21)], { previous })).toMatchObject({
     status: "warn",

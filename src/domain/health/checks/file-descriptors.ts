@@ -26,7 +26,7 @@ function parseFileHandles(text: string): { readonly used: number; readonly maxim
 
 const parseLimit = (limits: string): number => Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? 0);
 
-/** Those with 50 files or more, nearest to their limits first; without those that may not be looked at. */
+/** Those with 50 files or more, nearest to their limits first; without those that may not be inspected. */
 async function busiestIn(files: Files): Promise<readonly FilesOfProcess[]> {
   const ofProcess = <T>(read: Promise<T>): Promise<T | undefined> => orUndefined(read, isProcessOutOfReach);
   const sizeOf = async (path: string): Promise<number | undefined> => (await ofProcess(files.stat(path)))?.size;

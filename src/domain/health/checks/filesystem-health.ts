@@ -157,7 +157,7 @@ interface Subject extends FileSystemRecord {
   readonly state?: string;
 }
 
-/** None for a kind that keeps no record, as long as it can be looked at. */
+/** None for a kind that keeps no record, as long as it can be inspected. */
 function subjectOf([mounted, record]: Facts["mounted"][number]): readonly Subject[] {
   const { path: name, type } = mounted;
   if ("unreadable" in mounted) return [{ name, type, ...unknownRecord, unreadable: mounted.unreadable, ...record }];

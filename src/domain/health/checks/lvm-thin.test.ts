@@ -41,7 +41,7 @@ const checkOf = (
 const run = (pools: readonly object[] | null, settings: Partial<CheckSettings> = {}, more = {}) =>
   checkOf(pools, more).run({ ignore: [], ...settings }, signal);
 
-it("lvm_thin passes while there is room, and skips without pools", async () => {
+it("lvm_thin passes while there is space, and skips without pools", async () => {
   expect(await run([pool()])).toEqual({
     status: "pass",
     message: "All thin pools have enough free space",

@@ -69,6 +69,6 @@ it("new_errors is skipped without a journal, and before it was read once", async
   expect(await newErrorsCheck({ journal, clock }).run({ ignore: [] }, signal)).toMatchObject({ status: "skip" });
   expect(await run([])).toMatchObject({
     status: "skip",
-    message: "The journal has not been read to its beginning yet",
+    message: "The journal has not been read to its start yet",
   });
 });

@@ -32,7 +32,7 @@ export function newErrorsCheck(ports: {
       if ((await journal.size(signal)) === undefined) return skip("There is no journal to read errors from");
       const nowMs = clock.now();
       const { knownSince, errors } = await journal.rememberedErrors((nowMs - windowMs) * 1000, signal);
-      if (knownSince === null) return skip("The journal has not been read to its beginning yet");
+      if (knownSince === null) return skip("The journal has not been read to its start yet");
       const learnedAtMs = knownSince / 1000 + learningMs;
       const details = { known_since: toTimestamp(knownSince / 1000), window_hours: windowHours };
       if (learnedAtMs > nowMs)

@@ -27,7 +27,7 @@ it("read_only_filesystems fails for each file system that became read-only, and 
   expect(await run([lost, meant], ["/srv"])).toMatchObject({ status: "skip" });
 });
 
-it("read_only_filesystems fails for one that cannot be looked at, and still finds the others", async () => {
+it("read_only_filesystems fails for one that cannot be inspected, and still finds the others", async () => {
   const unreadable = [{ path: "/srv/broken", reason: "EIO" }];
   expect(await run([brokenFileSystem(), root])).toEqual({
     status: "fail",

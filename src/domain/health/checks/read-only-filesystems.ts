@@ -13,7 +13,7 @@ export const readOnlyFilesystemsCheck = (ports: { fileSystems: FileSystems }): B
     "it down as it does with XFS. One that answers with an error, or not within seconds, fails too and is named " +
     "(`unreadable`).",
   meaning:
-    "A file system that should be writable is not, or cannot even be looked at, usually because the kernel found " +
+    "A file system that should be writable is not, or cannot even be inspected, usually because the kernel found " +
     "errors on it.",
   remedy:
     "Read the kernel log (journalctl -k), save the data, and check the disk and the file system before a remount.",

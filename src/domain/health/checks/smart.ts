@@ -148,7 +148,7 @@ async function ask(
   isShared: boolean,
   signal: AbortSignal,
 ): Promise<SmartDisk | UnreadDisk> {
-  // The scan calls each disk of the SCSI layer so, SATA disks too: smartctl recognises them where it is not told what to take them for.
+  // The scan calls each disk of the SCSI layer so, SATA disks too: smartctl recognises them where it is not given their type.
   const typed = type === "scsi" || type === "" ? [] : [`--device=${type}`];
   const argv = [program, "--json", "--all", "--nocheck=standby,0", ...typed, name] as const;
   const shown = isShared ? `${name} (${type})` : name;
@@ -173,7 +173,7 @@ export async function readDisks(exec: RunProgram, signal: AbortSignal): Promise<
   return Promise.all(devices.map((each) => ask(exec, each, isShared(each), signal)));
 }
 
-/** A disk replaces a few sectors in its life, and goes on for years. */
+/** A disk replaces a few sectors in its life, and continues for years. */
 const manySectors = 10;
 const hotCelsius: Readonly<Record<SmartDisk["kind"], number>> = { disk: 60, ssd: 70, nvme: 80 };
 

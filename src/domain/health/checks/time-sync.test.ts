@@ -17,7 +17,7 @@ it.each([
   ["pass", "in a container on a machine in order", { ...off, isContainer: true }],
   ["pass", "set by another daemon than systemd's, which is off", { ...off, otherDaemon: "chronyd" }],
   ["warn", "set by another daemon without a server in reach", { ...off, isSynchronised: false, otherDaemon: "ntpd" }],
-  ["skip", "that nothing tells of", undefined],
+  ["skip", "that nothing reports", undefined],
 ] as const)("time_sync is %s for a clock %s", async (status, _, state) => {
   const check = timeSyncCheck({ time: createFakeTimeSync(state) });
   expect(await check.run({ ignore: [] }, new AbortController().signal)).toMatchObject({ status });

@@ -99,7 +99,7 @@ it("unit_memory warns for a day of an OOM kill since the last run", async () => 
   expect(await run()).toMatchObject({ status: "pass" });
 });
 
-it("unit_memory counts OOM kills anew after a restart of the unit", async () => {
+it("unit_memory counts OOM kills again after a restart of the unit", async () => {
   const { run, set } = watch([unit({ oomKills: 2 })]);
   await run();
   set([unit({ oomKills: 0 })]);

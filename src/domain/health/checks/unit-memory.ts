@@ -96,7 +96,7 @@ export function unitMemoryCheck({
           recent: 0,
         };
         const kept = now - seenAtMs < windowMs ? recent : 0;
-        // A unit that was started again counts anew.
+        // A unit that was started again counts again.
         const more = total - (total < before ? 0 : before);
         return [name, more > 0 ? { total, seenAtMs: now, recent: kept + more } : { total, seenAtMs, recent: kept }];
       }),

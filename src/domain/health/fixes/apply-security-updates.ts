@@ -27,7 +27,7 @@ export interface SecurityUpdater {
   ) => Promise<string>;
 }
 
-/** For slow connections; the operation goes on after that. */
+/** For slow connections; the operation continues after that. */
 const timeoutMs = 60 * 60_000;
 
 function updatableNames({ details }: Outcome): readonly string[] {

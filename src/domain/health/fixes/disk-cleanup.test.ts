@@ -16,12 +16,12 @@ const found = (full: Readonly<Record<string, string>>) => ({
 });
 const packages: CleanupCandidate = {
   kind: "packages",
-  folder: "/var/cache/apt/archives",
+  directory: "/var/cache/apt/archives",
   files: ["a.deb"],
   bytes: 2e6,
 };
 const files = ["tmp.a", "tmp.b", "tmp.c", "tmp.d", "tmp.e"];
-const temporary: CleanupCandidate = { kind: "temporary", folder: "/tmp", files, bytes: 3e6 };
+const temporary: CleanupCandidate = { kind: "temporary", directory: "/tmp", files, bytes: 3e6 };
 const mounted = ["/", "/tmp", "/var/log"].map((path) => fakeFileSystem({ path }));
 const mebibyte = 1024 ** 2;
 const make = (archivedBytes = 150 * mebibyte, manager = createFakePackageManager()) => {
@@ -51,9 +51,9 @@ it("disk_cleanup cleans the file systems that are too full", async () => {
 it.each([
   ["/", { "/": "warn", "/tmp": "pass" }, "/var/cache/apt/archives"],
   ["/tmp", { "/": "pass", "/tmp": "fail" }, "/tmp"],
-])("disk_cleanup touches nothing outside of %s", async (_, full, folder) => {
+])("disk_cleanup touches nothing outside of %s", async (_, full, directory) => {
   const { steps } = await make().fix.plan(found(full), signal);
-  expect(steps.map(({ action }) => action)).toEqual([expect.stringContaining(`from ${folder}`)]);
+  expect(steps.map(({ action }) => action)).toEqual([expect.stringContaining(`from ${directory}`)]);
 });
 
 it("disk_cleanup leaves files among foreign ones, and says so", async () => {
@@ -66,7 +66,7 @@ it("disk_cleanup leaves files among foreign ones, and says so", async () => {
   expect(plan).toMatchObject({ steps: [{ action: expect.stringContaining("from /tmp") }], freesBytes: 3e6, reason });
 });
 
-it("disk_cleanup names folders that give no answer, and cleans the others", async () => {
+it("disk_cleanup names directories that give no answer, and cleans the others", async () => {
   const { cleanup, journal } = make(0);
   cleanup.unread = ["/tmp/tmp.x gives no answer"];
   const fileSystems = createFakeFileSystems(mounted);

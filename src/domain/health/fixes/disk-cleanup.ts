@@ -37,26 +37,26 @@ interface Left {
 }
 
 function removalOf(cleanup: DiskCleanup, candidate: CleanupCandidate): Removal {
-  const { kind, folder, files, bytes } = candidate;
+  const { kind, directory, files, bytes } = candidate;
   const what = `${counted(files.length, nouns[kind])} (${formatBytes(bytes)}: ${listNames(files, namedInSteps)})`;
   const step: FixStep = {
-    action: `remove ${what} from ${folder}`,
+    action: `remove ${what} from ${directory}`,
     async run(signal) {
       const removed = await cleanup.remove(candidate, signal);
       return `${counted(removed.files, "file")} removed, ${formatBytes(removed.bytes)} freed`;
     },
   };
-  return { step, digested: files.map((file) => `remove ${folder}/${file}`) };
+  return { step, digested: files.map((file) => `remove ${directory}/${file}`) };
 }
 
-function staying({ kind, folder, files, bytes, foreign = "" }: CleanupCandidate): Left {
+function staying({ kind, directory, files, bytes, foreign = "" }: CleanupCandidate): Left {
   const what = `${counted(files.length, nouns[kind])} (${formatBytes(bytes)})`;
   const why = `while ${foreign}, which is not of the package manager, lies among them`;
-  return { reason: `${what} in ${folder} cannot be removed ${why}`, digested: `leave ${folder} as it is ${why}` };
+  return { reason: `${what} in ${directory} cannot be removed ${why}`, digested: `leave ${directory} as it is ${why}` };
 }
 
-function vacuumOf(journal: Pick<Journal, "size" | "vacuum">, folder: string): Removal {
-  const action = `remove the oldest archived journal files from ${folder} until they take at most ${formatBytes(keptJournalBytes)}`;
+function vacuumOf(journal: Pick<Journal, "size" | "vacuum">, directory: string): Removal {
+  const action = `remove the oldest archived journal files from ${directory} until they take at most ${formatBytes(keptJournalBytes)}`;
   const step: FixStep = {
     action,
     async run(signal) {
@@ -108,9 +108,9 @@ export function diskCleanupFix(ports: {
       const full = fullPaths(found);
       const { candidates, unread } = await cleanup.find(signal);
       const left: Left[] = unread.map((reason) => ({ reason, digested: reason }));
-      const isOnFull = async (folder: string): Promise<boolean> => {
+      const isOnFull = async (directory: string): Promise<boolean> => {
         try {
-          return full.includes((await fileSystems.holding(folder)) ?? "");
+          return full.includes((await fileSystems.holding(directory)) ?? "");
         } catch (error) {
           if (!(error instanceof HostUnavailable)) throw error;
           left.push({ reason: error.message, digested: error.message });
@@ -118,12 +118,12 @@ export function diskCleanupFix(ports: {
         }
       };
       const helpful: CleanupCandidate[] = [];
-      for (const candidate of candidates) if (await isOnFull(candidate.folder)) helpful.push(candidate);
+      for (const candidate of candidates) if (await isOnFull(candidate.directory)) helpful.push(candidate);
       const chosen = helpful.filter(({ foreign }) => foreign === undefined);
       left.push(...helpful.filter(({ foreign }) => foreign !== undefined).map(staying));
       const size = await journal.size(signal);
       const excess = Math.max(0, (size?.archivedBytes ?? 0) - keptJournalBytes);
-      const isVacuumed = size !== undefined && excess > 0 && (await isOnFull(size.folder));
+      const isVacuumed = size !== undefined && excess > 0 && (await isOnFull(size.directory));
       const isOnKernels = (await isOnFull("/boot")) || (await isOnFull("/lib/modules"));
       const kernels = isOnKernels ? packages?.oldKernels : undefined;
       const old = await kernels?.plan(signal).catch((error: unknown) => {
@@ -136,7 +136,7 @@ export function diskCleanupFix(ports: {
       const removals = [
         ...(removesKernels ? [kernelRemoval(kernels, old)] : []),
         ...chosen.map((each) => removalOf(cleanup, each)),
-        ...(isVacuumed ? [vacuumOf(journal, size.folder)] : []),
+        ...(isVacuumed ? [vacuumOf(journal, size.directory)] : []),
       ];
       const steps = removals.map(({ step }) => step);
       const reason = left.map((each) => each.reason).join("; ");

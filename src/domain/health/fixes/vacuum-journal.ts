@@ -76,7 +76,7 @@ export function vacuumJournalFix({
       const targetBytes = Math.floor(threshold * shareOfThreshold);
       const freesBytes = freedBytes(size, targetBytes, journal.canRotate);
       if (!journal.canRotate && size.archivedBytes === 0)
-        return { steps: [], reason: `${size.folder} holds no archived files, and journald does not write there` };
+        return { steps: [], reason: `${size.directory} holds no archived files, and journald does not write there` };
       return { steps: [...(journal.canRotate ? [rotate] : []), vacuum(targetBytes)], freesBytes };
     },
   };

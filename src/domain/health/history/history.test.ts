@@ -73,7 +73,7 @@ describe("entries of the history of checks", () => {
 });
 
 describe("time in each state of a check", () => {
-  it("is unknown without the service, and goes on between rare runs", () => {
+  it("is unknown without the service, and continues between rare runs", () => {
     const all = rig();
     all.runs(start, start + 60 * minuteMs, "pass");
     all.runs(start + 60 * minuteMs, start + 90 * minuteMs, "warn");

@@ -226,9 +226,9 @@ export function createRunHistory(store: CheckHistory) {
     state: (checkId: string): StoredState | undefined => stateOf(held, checkId),
     /** To be called every minute while the service runs, and at its end. @param now epoch milliseconds. */
     flush: (now: number): void => flush(held, now),
-    /** The check does not run any more for now. */
+    /** The check no longer runs for now. */
     suspend: (checkId: string, now: number): void => held.timeline.suspend(checkId, now),
-    /** Forgets what is older than it has to be kept, counted from now. */
+    /** Forgets what is older than it must be kept, counted from now. */
     forget: (now: number): void =>
       store.forget({
         transitions: now - checkHistoryKeptMs,

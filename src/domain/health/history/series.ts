@@ -23,7 +23,7 @@ const isFigure = (value: unknown): value is number => typeof value === "number" 
 
 /**
  * The performance data of a plugin, else every number in the details that is not inside a list or an object: what `steward check --nagios`
- * prints, so that nothing has to be declared, and lists of objects that come and go make no series.
+ * prints, so that nothing needs to be declared, and lists of objects that come and go make no series.
  */
 export function figuresOf(details: Outcome["details"]): readonly Figure[] {
   const { perfdata } = details as { readonly perfdata?: unknown };
@@ -82,7 +82,7 @@ export function createSeries(stored: readonly StoredSeries[]) {
     return undefined;
   };
 
-  const hasRoom = (checkId: string, now: number): boolean => {
+  const hasSpace = (checkId: string, now: number): boolean => {
     const active = [...known.values()].filter(({ seenAt }) => seenAt >= now - placeKeptMs);
     return active.length < maxSeries && active.filter((each) => each.checkId === checkId).length < maxSeriesPerCheck;
   };
@@ -93,7 +93,7 @@ export function createSeries(stored: readonly StoredSeries[]) {
     const seenAt = startOf(now, dayMs);
     const isActive = before !== undefined && before.seenAt >= now - placeKeptMs;
     if (isActive && before.seenAt === seenAt && before.unit === unit) return before;
-    if (!isActive && !hasRoom(checkId, now)) return undefined;
+    if (!isActive && !hasSpace(checkId, now)) return undefined;
     const id = before?.id ?? freeId(now);
     if (id === undefined) return undefined;
     const series = { id, checkId, name, unit, seenAt };

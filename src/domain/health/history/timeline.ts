@@ -156,7 +156,7 @@ export function createTimeline(start: {
       observe(kept, now);
       for (const [checkId, track] of kept.tracks) count(kept, checkId, track, now);
     },
-    /** The check does not run any more for now. */
+    /** The check no longer runs for now. */
     suspend(checkId: string, now: number): void {
       const track = trackOf(kept, checkId);
       count(kept, checkId, track, now);

@@ -21,10 +21,10 @@ const maxLongTextChars = 8 * 1024;
 const maxPerfdataChars = 36 * 1024;
 
 function fitting(values: readonly PerfValue[]): readonly PerfValue[] {
-  let room = maxPerfdataChars;
+  let space = maxPerfdataChars;
   const first = values.findIndex((value) => {
-    room -= JSON.stringify(value).length + 1;
-    return room < 0;
+    space -= JSON.stringify(value).length + 1;
+    return space < 0;
   });
   return first === -1 ? values : values.slice(0, first);
 }

@@ -61,7 +61,7 @@ describe("templates of messages with an origin", () => {
   it("join messages of one MESSAGE_ID and unit, whatever they say", () => {
     const messageId = "0123456789abcdef0123456789abcdef";
     const classes = [
-      ...classesOf(["Started this", "Begun that at once"], { origin: messageId }),
+      ...classesOf(["Started this", "Started that at once"], { origin: messageId }),
       ...classesOf(["Other words"], { origin: messageId, identifier: "b" }),
       ...classesOf(["Started this"], { origin: messageId, unit: "b.service" }),
     ];

@@ -7,7 +7,7 @@ const messageId = /^[0-9a-f]{32}$/;
 
 /** From so many different words in one place on, the place is one for words that differ. */
 const leastVariants = 6;
-/** Of longer messages, and of more of them, no two places are looked at together. */
+/** Of longer messages, and of more of them, no two places are inspected together. */
 const [longestForPairs, mostForPairs] = [12, 1024];
 /** So many counters for each place of a word, and so many at most: few places share one. */
 const [countersOfPlace, mostCounters] = [4, 2 ** 24];
@@ -179,7 +179,7 @@ function joinByStart(
  * Finds the templates of messages: one for each MESSAGE_ID of a unit; one for each place in the source, unless what is written
  * there has nothing in common; else of messages of the same length those that differ in few places.
  * @param digest makes the id of a template of what it is of.
- * @param seed any number that is not told to those who write messages. Nothing of what is found follows from it.
+ * @param seed any number that those who write messages do not know. Nothing of what is found follows from it.
  * @returns for each class the position of its template, and the templates.
  */
 export function groupClasses(

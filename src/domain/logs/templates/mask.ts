@@ -3,7 +3,7 @@ const variable = 1;
 /** Stands at the end of a masked message that was longer. */
 const cut = 2;
 
-/** Of a message at most so many bytes are looked at, those of its first line, and so many are kept. */
+/** Of a message at most so many bytes are inspected, those of its first line, and so many are kept. */
 const [maxRead, maxKept] = [2048, 512];
 /** A quotation is at most so long, and the name of a member of JSON. */
 const [maxQuotation, longestName] = [1024, 64];
@@ -84,7 +84,7 @@ export interface Masking {
   readonly read: (bytes: Uint8Array, start: number, end: number, salt: number) => number;
   /**
    * Reads the first word of a message alone.
-   * @returns its number; undefined where more has to be read to tell where it ends.
+   * @returns its number; undefined where more must be read to tell where it ends.
    */
   readonly readFirstWord: (bytes: Uint8Array, start: number, end: number, salt: number) => number | undefined;
   /** Such a number for the first word of what was read last. */
@@ -164,7 +164,7 @@ function putWord(masked: Masked, bytes: Uint8Array, start: number, end: number):
   return after;
 }
 
-/** @param seed any number that is not told to those who write messages. */
+/** @param seed any number that those who write messages do not know. */
 export function createMasking(seed: number): Masking {
   const hash = createHash(seed);
   const masked: Masked = { bytes: new Uint8Array(maxKept + 16), length: 0 };

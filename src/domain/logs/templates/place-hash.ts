@@ -15,7 +15,7 @@ export interface PlaceHash {
   readonly without: (places: readonly number[]) => number;
 }
 
-/** @param seed any number that is not told to those who write messages, so that they do not know what has the same number. */
+/** @param seed any number that those who write messages do not know, so that they do not know what has the same number. */
 export function createPlaceHash(seed: number): PlaceHash {
   let low: number[] = [];
   let high: number[] = [];

@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
 import type { PluginEnd, PluginManifest } from "#domain/ports/plugins.ts";
 import { PluginNotRun } from "#domain/ports/plugins.ts";
-import { plainManifest } from "../../../../test/fakes/plugin-folders.ts";
+import { plainManifest } from "../../../../test/fakes/plugin-directories.ts";
 import type { ExtensionPoints, LoadedPlugin, PluginHook, RunResult } from "../plugin-kind.ts";
 import { hookKind } from "./hook.ts";
 
 const role = { type: "hook", events: ["pre_fix", "post_fix"], onFailure: "veto" } as const;
 const manifest: PluginManifest = { ...plainManifest("freeze"), role };
 
-/** A hook that leaves this, whatever it is told. */
+/** A hook that leaves this, whatever it is given. */
 function connected(end: Partial<PluginEnd>) {
   const hooks: PluginHook[] = [];
   const results: RunResult[] = [];
-  const told: (string | undefined)[] = [];
+  const notified: (string | undefined)[] = [];
   const limits: (number | undefined)[] = [];
   const points: ExtensionPoints = {
     checks: { isTaken: () => false, add: () => () => undefined },
@@ -25,14 +25,14 @@ function connected(end: Partial<PluginEnd>) {
     },
   };
   const run: LoadedPlugin["run"] = (input, read) => {
-    told.push(input.stdin);
+    notified.push(input.stdin);
     limits.push(input.timeoutMs);
     const { result, value } = read({ exitCode: 0, stdout: "", stderr: "", isTruncated: false, ...end });
     results.push(result);
     return Promise.resolve(value);
   };
   const release = hookKind.connect({ manifest, run: async (...args) => run(...args) }, role, points);
-  return { hooks, results, told, limits, release };
+  return { hooks, results, notified, limits, release };
 }
 const call = async (end: Partial<PluginEnd>, event: "pre_fix" | "post_fix" = "pre_fix") => {
   const { hooks, results } = connected(end);

@@ -33,9 +33,9 @@ it("rates of disks are those of all since the sample before, and none without on
   expect(ratesOf(now, nothing)).toEqual([undefined, undefined]);
 });
 
-it("rates of disks have no peak where a disk comes, goes, or counts anew", () => {
-  const before = disks({ sda: [1000, 1000], gone: [1e12, 1e12], anew: [1e9, 1e9] });
-  expect(ratesOf(disks({ sda: [1100, 1200], come: [1e12, 1e12], anew: [5, 5] }), before)).toEqual([10, 20]);
+it("rates of disks have no peak where a disk comes, goes, or counts again", () => {
+  const before = disks({ sda: [1000, 1000], gone: [1e12, 1e12], restarted: [1e9, 1e9] });
+  expect(ratesOf(disks({ sda: [1100, 1200], come: [1e12, 1e12], restarted: [5, 5] }), before)).toEqual([10, 20]);
 });
 
 it("the share of processor time is that since the sample before, from 0 to 100", () => {

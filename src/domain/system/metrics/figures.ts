@@ -17,7 +17,7 @@ function cpuFigures(now: Cpu, before: Cpu) {
 }
 
 /**
- * Bytes a second in and out of all devices together. One that has come since counts from the next sample on, and so does one that has begun anew:
+ * Bytes a second in and out of all devices together. One that has come since counts from the next sample on, and so does one that has started again:
  * what it had counted by then is of no known time.
  */
 function ratesOf(now: Traffic | undefined, before: Traffic | undefined, seconds: number) {

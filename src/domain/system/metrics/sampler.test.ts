@@ -32,7 +32,7 @@ it("the sampler takes one sample in each ten seconds, and rates from the second 
   expect(clock.isSleptBy()).toBe(false);
 });
 
-it("the sampler saves every five minutes and on request, and goes on after a restart with a gap", async () => {
+it("the sampler saves every five minutes and on request, and continues after a restart with a gap", async () => {
   const { clock, store, start } = rig();
   const first = await start();
   await clock.advance(11 * minuteMs);

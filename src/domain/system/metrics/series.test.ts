@@ -39,7 +39,7 @@ describe("series of samples", () => {
     const minutes = series.read(["a"], { sinceMs: nowMs - hourMs, nowMs, points: 60 });
     expect(minutes).toMatchObject({ sinceMs: start + minuteMs, untilMs: start + hourMs + minuteMs, stepMs: minuteMs });
     const means = Array.from({ length: 60 }, (_, at) => (at + 1.5) * minuteMs);
-    // The last one goes on.
+    // The last one continues.
     expect(minutes.columns[0]?.values).toEqual([...means.slice(0, -1), hourMs + 15 * secondMs]);
     expect(minutes.columns[0]?.max?.[0]).toBe(2 * minuteMs - 5 * secondMs);
   });

@@ -88,6 +88,6 @@ export function createSeries<Name extends string>(names: readonly Name[], kept: 
   };
 }
 
-/** How long to wait from a moment to the middle of the next slot, where no small delay leads into another one. */
+/** How long to wait from a time to the middle of the next slot, where no small delay leads into another one. */
 export const untilNextSampleMs = (epochMs: number): number =>
   (Math.floor(epochMs / fineStepMs) + 1.5) * fineStepMs - epochMs;

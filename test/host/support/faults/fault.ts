@@ -14,7 +14,7 @@ export interface Fault {
   /** The sections that name the cause, by their titles, and the words that do. */
   readonly evidence: Readonly<Record<string, RegExp>>;
   readonly provoke: (session: Session) => Promise<void>;
-  readonly mend: (session: Session) => Promise<void>;
+  readonly repair: (session: Session) => Promise<void>;
 }
 
 /** Lines of a service that runs a program of Python, which is written to `/usr/local/bin/NAME` under its own name. */

@@ -44,7 +44,7 @@ export const processFaults: readonly Fault[] = [
       await start(session, "reporter.service");
       await leads(session, "reporter", "memory");
     },
-    mend: stop("reporter.service"),
+    repair: stop("reporter.service"),
   },
   {
     name: "processor-taken",
@@ -58,7 +58,7 @@ export const processFaults: readonly Fault[] = [
       await start(session, "indexer.service");
       await leads(session, "indexer", "cpu");
     },
-    mend: stop("indexer.service"),
+    repair: stop("indexer.service"),
   },
   {
     name: "killed-for-memory",
@@ -84,7 +84,7 @@ export const processFaults: readonly Fault[] = [
         );
       });
     },
-    mend: () => Promise.resolve(),
+    repair: () => Promise.resolve(),
   },
   {
     name: "files-leaked",
@@ -101,7 +101,7 @@ export const processFaults: readonly Fault[] = [
       await start(session, "gateway.service");
       await seen(session, "gateway");
     },
-    mend: stop("gateway.service"),
+    repair: stop("gateway.service"),
   },
   {
     name: "zombies-left",
@@ -115,7 +115,7 @@ export const processFaults: readonly Fault[] = [
       await start(session, "spawner.service");
       await seen(session, "spawner");
     },
-    mend: stop("spawner.service"),
+    repair: stop("spawner.service"),
   },
   {
     name: "journal-flooded",
@@ -128,6 +128,6 @@ export const processFaults: readonly Fault[] = [
       await writeDaemon(session, "poller", floods, ["LogRateLimitIntervalSec=0"]);
       await start(session, "poller.service");
     },
-    mend: stop("poller.service"),
+    repair: stop("poller.service"),
   },
 ];

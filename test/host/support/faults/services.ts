@@ -41,7 +41,7 @@ export const serviceFaults: readonly Fault[] = [
       await session.writeUnits({ "catalog.service": ["[Service]", "ExecStart=/usr/bin/python3 --colour"] });
       await start(session, "catalog.service");
     },
-    mend: stop("catalog.service"),
+    repair: stop("catalog.service"),
   },
   {
     name: "crash-loop",
@@ -59,7 +59,7 @@ export const serviceFaults: readonly Fault[] = [
       await session.host.exec(["systemctl", "daemon-reload"]);
       await start(session, "worker.service");
     },
-    mend: stop("worker.service"),
+    repair: stop("worker.service"),
   },
   {
     name: "port-conflict",
@@ -78,7 +78,7 @@ export const serviceFaults: readonly Fault[] = [
       await start(session, "squatter.service");
       await start(session, "ticker.service");
     },
-    mend: stop("ticker.service", "squatter.service"),
+    repair: stop("ticker.service", "squatter.service"),
   },
   {
     name: "timer-failed",
@@ -95,7 +95,7 @@ export const serviceFaults: readonly Fault[] = [
       await start(session, "nightly-copy.timer");
       await start(session, "nightly-copy.service");
     },
-    mend: stop("nightly-copy.timer", "nightly-copy.service"),
+    repair: stop("nightly-copy.timer", "nightly-copy.service"),
   },
   {
     name: "backup-failed",
@@ -111,7 +111,7 @@ export const serviceFaults: readonly Fault[] = [
       });
       await start(session, "shop-backup.service");
     },
-    mend: stop("shop-backup.service"),
+    repair: stop("shop-backup.service"),
   },
   {
     name: "mount-missing",
@@ -120,7 +120,7 @@ export const serviceFaults: readonly Fault[] = [
     found: /srv-orders\.mount/,
     cause: "the line of mount: the helper program of NFS is missing",
     evidence: {
-      "Units whose state changed lately":
+      "Units whose state changed recently":
         /srv-orders\.mount: failed .*nas\.example\.org:\/orders on \/srv\/orders \(nfs\)/,
       Journal: /srv-orders\.mount .*unknown filesystem type 'nfs'/,
     },
@@ -130,7 +130,7 @@ export const serviceFaults: readonly Fault[] = [
       });
       await start(session, "srv-orders.mount");
     },
-    mend: stop("srv-orders.mount"),
+    repair: stop("srv-orders.mount"),
   },
   {
     name: "settings-of-a-daemon",
@@ -145,7 +145,7 @@ export const serviceFaults: readonly Fault[] = [
       await session.host.exec(["systemctl", "daemon-reload"]);
       await start(session, "prometheus.service");
     },
-    mend: stop("prometheus.service"),
+    repair: stop("prometheus.service"),
   },
 ];
 
@@ -153,11 +153,11 @@ export const serviceFaults: readonly Fault[] = [
 export const probedFaults = (ports: () => ProbedPorts): readonly Fault[] => [
   {
     name: "stopped-by-a-call",
-    what: "somebody stops a service by a call of the API, and its address does not answer any more",
+    what: "somebody stops a service by a call of the API, and its address no longer answers",
     check: "endpoints",
     found: /front: /,
     cause: "the call and whose key it had: stopService front by night shift",
-    evidence: { "Changes through this service lately": /stopService front(?:\.service)? by night shift/ },
+    evidence: { "Changes through this service recently": /stopService front(?:\.service)? by night shift/ },
     async provoke(session) {
       await writeDaemon(session, "front", listens(String(ports().front)));
       await start(session, "front.service");
@@ -169,7 +169,7 @@ export const probedFaults = (ports: () => ProbedPorts): readonly Fault[] => [
       });
       if (!reply.ok) throw new Error(`cannot stop front.service: ${await reply.text()}`);
     },
-    mend: (session) => start(session, "front.service").then(() => undefined),
+    repair: (session) => start(session, "front.service").then(() => undefined),
   },
   {
     name: "behind-an-address",
@@ -178,7 +178,7 @@ export const probedFaults = (ports: () => ProbedPorts): readonly Fault[] => [
     found: /^till: /,
     cause: "the service till.service, and its line: /srv/books/ledger.db",
     evidence: {
-      "Units whose state changed lately": /till\.service: failed/,
+      "Units whose state changed recently": /till\.service: failed/,
       Journal: /till\.service .*\/srv\/books\/ledger\.db/,
     },
     async provoke(session) {
@@ -186,7 +186,7 @@ export const probedFaults = (ports: () => ProbedPorts): readonly Fault[] => [
       await start(session, "till.service");
       await failed(session, "till.service");
     },
-    async mend(session: Session) {
+    async repair(session: Session) {
       await writeDaemon(session, "till", listens(String(ports().till)));
       await start(session, "till.service");
     },

@@ -20,7 +20,7 @@ export const settingsFaults: readonly Fault[] = [
     found: /labels\.service/,
     cause: "the package labels, upgraded from 1.0 to 1.1, and the line of its service",
     evidence: {
-      "Packages changed lately": /upgrade labels 1\.0 -> 1\.1/,
+      "Packages changed recently": /upgrade labels 1\.0 -> 1\.1/,
       Journal: /labels\.service .*unknown setting cache_mode in \/etc\/labels\.conf/,
     },
     async provoke(session) {
@@ -39,7 +39,7 @@ export const settingsFaults: readonly Fault[] = [
         await session.host.exec(["apt-get", "install", "-y", "--quiet", packageFile(each)]);
       }
     },
-    mend: stop("labels.service"),
+    repair: stop("labels.service"),
   },
   {
     name: "package-half-configured",
@@ -50,14 +50,14 @@ export const settingsFaults: readonly Fault[] = [
       "the package ledger, and that its script failed; not what the script printed, which is in a log of apt for root alone",
     evidence: {
       "Result of the check": /"name":"ledger"/,
-      "Packages changed lately": /install ledger 1\.0.*(?:error|returned an error code)/i,
+      "Packages changed recently": /install ledger 1\.0.*(?:error|returned an error code)/i,
     },
     async provoke(session) {
       const ledger = at("ledger", "1.0", { place: "loose", postinst: ["make-ledger --init"] });
       await buildPackage(session, ledger);
       await session.host.exec(["apt-get", "install", "-y", "--quiet", packageFile(ledger)], { allowFailure: true });
     },
-    async mend(session) {
+    async repair(session) {
       await session.host.exec(["dpkg", "--purge", "--force-remove-reinstreq", "ledger"]);
     },
   },
@@ -71,7 +71,7 @@ export const settingsFaults: readonly Fault[] = [
     async provoke(session) {
       await session.host.writeFile("/etc/apt/sources.list.d/shop.list", "deb https://packages.example.org\n");
     },
-    async mend(session) {
+    async repair(session) {
       await session.host.exec(["rm", "/etc/apt/sources.list.d/shop.list"]);
     },
   },
@@ -85,7 +85,7 @@ export const settingsFaults: readonly Fault[] = [
     async provoke(session) {
       await session.host.writeFile("/etc/ssh/sshd_config.d/50-shop.conf", "PermitRootLogins no\n");
     },
-    async mend(session) {
+    async repair(session) {
       await session.host.exec(["rm", "/etc/ssh/sshd_config.d/50-shop.conf"]);
     },
   },
@@ -99,7 +99,7 @@ export const settingsFaults: readonly Fault[] = [
     async provoke(session) {
       await session.host.writeFile("/etc/resolv.conf", "nameserver 127.0.0.78\n");
     },
-    async mend(session) {
+    async repair(session) {
       await session.host.writeFile("/etc/resolv.conf", "");
     },
   },
@@ -128,7 +128,7 @@ export const settingsFaults: readonly Fault[] = [
       await start(session, "clock-setter.service");
       await session.shell("systemctl restart systemd-timedated.service && timedatectl set-ntp false");
     },
-    async mend(session) {
+    async repair(session) {
       await session.host.exec(["rm", "/usr/lib/systemd/ntp-units.d/10-test.list"]);
     },
   },

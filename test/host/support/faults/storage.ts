@@ -8,9 +8,9 @@ import { type Fault, leads, start, stop, writeDaemon } from "./fault.ts";
 /** A fault on a small disk of its own, mounted at `path`. */
 function onSmallDisk(
   { path, megabytes, make }: { readonly path: string; readonly megabytes: number; readonly make?: readonly string[] },
-  fault: Omit<Fault, "provoke" | "mend"> & {
+  fault: Omit<Fault, "provoke" | "repair"> & {
     readonly provoke: (session: Session) => Promise<unknown>;
-    readonly mend?: (session: Session) => Promise<unknown>;
+    readonly repair?: (session: Session) => Promise<unknown>;
   },
 ): Fault {
   let disk: SmallDisk | undefined;
@@ -21,8 +21,8 @@ function onSmallDisk(
       await disk.mount(path);
       await fault.provoke(session);
     },
-    async mend(session) {
-      await fault.mend?.(session);
+    async repair(session) {
+      await fault.repair?.(session);
       await disk?.unmount();
       disk?.dispose();
     },
@@ -69,7 +69,7 @@ export const storageFaults: readonly Fault[] = [
       found: /^\/srv\/shop is \d/,
       cause: "the file /srv/shop/log/trace.log",
       evidence: {
-        "What takes most room, as far as the service may read it":
+        "What uses most space, as far as the service may read it":
           /^written in the last hour: \/srv\/shop\/log\/trace\.log: [\d.]+ MiB/m,
       },
       async provoke(session) {
@@ -79,7 +79,7 @@ export const storageFaults: readonly Fault[] = [
         await writeDaemon(session, "shopd", writesLog);
         await start(session, "shopd.service");
       },
-      mend: stop("shopd.service"),
+      repair: stop("shopd.service"),
     },
   ),
   onSmallDisk(
@@ -98,7 +98,7 @@ export const storageFaults: readonly Fault[] = [
         await start(session, "exporter.service");
         await leads(session, "exporter", "deleted");
       },
-      mend: stop("exporter.service"),
+      repair: stop("exporter.service"),
     },
   ),
   onSmallDisk(

@@ -164,7 +164,7 @@ export function EntryPane({ cursor, isListed, onChoose, onClose }: EntryPaneProp
           </button>
         </div>
       </header>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard. */}
       <section class="entry-body" tabIndex={0} aria-label={texts.entryBody}>
         {error !== undefined && <Problem error={error} onRetry={refresh} />}
         {data === undefined && error === undefined && <Loading rows={6} />}

@@ -56,7 +56,7 @@ function useFacet(props: FacetProps, name: Name, limit = few): Resource<Facets> 
     ...(isLive && { every: liveEveryMs }),
   });
   const { data, ...rest } = isCommon ? common : own;
-  // The counts of a moment ago stay until there are new ones.
+  // The counts of a short time ago stay until there are new ones.
   const last = useRef(data);
   if (data?.facets[name] !== undefined) last.current = data;
   return { ...rest, data: data ?? last.current };

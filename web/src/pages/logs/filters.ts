@@ -40,7 +40,7 @@ export function filtersOfAddress(): Filters {
   };
 }
 
-/** Shows what is between two moments. */
+/** Shows what is between two times. */
 export const zoomTo = (since: number, until: number | undefined): void =>
   setQuery(
     {

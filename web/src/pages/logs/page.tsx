@@ -29,7 +29,7 @@ const barsOf = (width: number): number =>
   Math.min(mostBars, Math.max(leastBars, Math.floor((width - 44) / pixelsOfBar)));
 
 /**
- * The view of the filters in the address, made anew when these change, or when somebody asks for it. The one before stays until the new
+ * The view of the filters in the address, rebuilt when these change, or when somebody asks for it. The one before stays until the new
  * one has something to show.
  */
 function useView(filters: Filters) {

@@ -57,7 +57,7 @@ function Search({ grep }: { readonly grep: string | undefined }): JSX.Element {
 }
 
 const two = (value: number): string => String(value).padStart(2, "0");
-/** A moment as a field for dates takes it: of this browser's zone. */
+/** A time as a field for dates takes it: of this browser's zone. */
 function fieldOf(text: string | undefined): string {
   if (text === undefined || Number.isNaN(Date.parse(text))) return "";
   const at = new Date(text);

@@ -6,13 +6,13 @@ import { follow } from "../../list/follow.ts";
 import { LogWindow, type PageQuery } from "../../list/log-window.ts";
 import { asked, type Filters, windowOf } from "./filters.ts";
 
-const beginning = "1970-01-01T00:00:00Z";
+const epoch = "1970-01-01T00:00:00Z";
 const firstPage = 300;
 /** Numbers that change more often cannot be read. */
 const countEveryMs = 250;
 const chartEveryMs = 1000;
 
-/** What the list tells of what it shows. */
+/** What the list reports about what it shows. */
 export interface Watcher {
   /** Entries have come or gone. */
   readonly onChange: (shift: number) => void;
@@ -71,7 +71,7 @@ export function createLogView(filters: Filters, bars: number): LogView {
   const isReady = signal(false);
   const notShown: LogView["notShown"] = signal(undefined);
   let watcher: Watcher | undefined;
-  /** The newest counts, of which the signal has those of a moment ago. */
+  /** The newest counts, of which the signal has those of a short time ago. */
   let counts: Buckets | undefined;
   const uncounted: Entry[] = [];
 
@@ -86,13 +86,13 @@ export function createLogView(filters: Filters, bars: number): LogView {
   const ask = (page: PageQuery, abort: AbortSignal) =>
     call(
       "listLogs",
-      { query: { ...common, since: time.value?.since ?? beginning, until: latest(), ...page } },
+      { query: { ...common, since: time.value?.since ?? epoch, until: latest(), ...page } },
       { signal: abort },
     );
   const entries = new LogWindow({
     ask,
     stretchOf: (index) => {
-      const since = Date.parse(time.value?.since ?? beginning);
+      const since = Date.parse(time.value?.since ?? epoch);
       const until = Date.parse(latest()) + 1;
       const found = counts && stretchOf(counts, index);
       if (found === undefined) return { since, until, first: 0, end: entries.total };
@@ -118,8 +118,8 @@ export function createLogView(filters: Filters, bars: number): LogView {
     const { signal } = stop;
     const oldest =
       end.since === undefined
-        ? (await call("listLogs", { query: { ...common, since: beginning, from: "oldest", limit: 1 } }, { signal }))
-            .logs[0]?.timestamp
+        ? (await call("listLogs", { query: { ...common, since: epoch, from: "oldest", limit: 1 } }, { signal })).logs[0]
+            ?.timestamp
         : end.since;
     const since = oldest ?? end.until;
     time.value = { since, until: end.until };

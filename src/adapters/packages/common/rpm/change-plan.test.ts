@@ -76,7 +76,7 @@ describe("packages that are to be installed", () => {
     expect((await manager({}).plan("install", "app", "lib", "lib:i686", "java-1.8.0")).changes).toEqual([]);
   });
 
-  it("make room only where there is no other way, and only for themselves", async () => {
+  it("make space only where there is no other way, and only for themselves", async () => {
     const conflict = new UpdateRefused("rival conflicts with app");
     const erasing = [step("rival", null, "1-1"), step("app", "1.0-1", null)];
     const { plan, asked } = manager({ install: conflict, erasing });
@@ -103,7 +103,7 @@ describe("packages that are to be installed", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it("have to be named, not what they provide nor a version of theirs", async () => {
+  it("must be named, not what they provide nor a version of theirs", async () => {
     const { plan } = manager({ install: [step("editor", null, "1.0-1"), step("more", null, "1-1", "ppc64le")] });
     for (const name of ["any-editor", "editor-1.0"])
       await expect(plan("install", name)).rejects.toThrow(`${name} is not a package (`);
@@ -126,7 +126,7 @@ describe("packages that are to be removed", () => {
     expect(asked).toEqual(["remove app-1.0-1.noarch", "remove lib-1.0-1.i686,kernel-1.0-1.noarch,kernel-2.0-1.noarch"]);
   });
 
-  it("have to be there", async () => {
+  it("must be there", async () => {
     const { plan, asked } = manager({});
     for (const name of ["absent", "app:x86_64", "java"])
       await expect(plan("remove", name)).rejects.toThrow(`${name} is not installed`);

@@ -16,7 +16,7 @@ export interface Findings {
   readonly remaining: readonly PackageVersion[];
 }
 
-/** @param unfinished what the last transaction was to do, if it was begun and has no end. */
+/** @param unfinished what the last transaction was to do, if it was started and has no end. */
 export function toFindings(
   found: Pick<Findings, "unmet" | "duplicates">,
   unfinished: { readonly brought: readonly PackageVersion[]; readonly removed: readonly PackageVersion[] } | undefined,

@@ -87,7 +87,7 @@ export interface RpmHost<State> extends Pick<PackageManager, "name" | "commands"
   /** Whether a failure says that the changes cannot be made as they were planned. */
   readonly isRefusal?: (reason: string) => boolean;
   readonly scriptFailures: (output: string) => string;
-  readonly telling: (progress: Progress) => (line: string) => void;
+  readonly reporter: (progress: Progress) => (line: string) => void;
   /** Holds packages by their names, or takes back just that. */
   readonly hold: (names: readonly string[], isHeld: boolean, signal: AbortSignal) => Promise<unknown>;
   readonly refresh: (onLine: OnLine, signal: AbortSignal) => Promise<void>;
@@ -106,7 +106,7 @@ export const rpmDatabases = [
 const listsMs = 10_000;
 
 export function createRpmManager<State extends RpmState>(host: RpmHost<State>, ports: ManagerPorts): PackageManager {
-  const { name, database, offers, change, telling } = host;
+  const { name, database, offers, change, reporter } = host;
   const remembered = rememberByMark<Findings>();
   const findings: Asks<Findings> = async (signal) =>
     remembered((await database(signal)).mark, () => host.findings(signal));
@@ -158,7 +158,7 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
       security: createSecurity(offers),
       refreshedAt: () => host.listsAt(AbortSignal.timeout(listsMs)),
       release: (signal) => orWithoutLists(host.release(signal), undefined),
-      refresh: (progress, signal) => orLocked(() => host.refresh(telling(progress), signal)),
+      refresh: (progress, signal) => orLocked(() => host.refresh(reporter(progress), signal)),
     },
     plan: (request, signal) => (isChange(request) ? planChange(request, signal) : demandLists(plan(request, signal))),
     unremovable: createUnremovable(host, ports),
@@ -171,7 +171,7 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
         if (changes.length === 0) return { isDone: true, reason: "" };
         const carryOut = async (): Promise<TransactionResult> => {
           const result = await asResult(
-            () => change(unit, changes, { onLine: telling(progress), ready }, signal),
+            () => change(unit, changes, { onLine: reporter(progress), ready }, signal),
             host.scriptFailures,
           );
           if (host.isRefusal?.(result.reason) === true)
@@ -188,7 +188,7 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
         const changes = leftovers(await findings(signal));
         if (changes.length === 0) return purge.finish(unit, { isDone: true, reason: "" }, signal);
         progress.step(0, `remove what is left of ${changes.map((each) => each.name).join(", ")}`);
-        const result = await asResult(() => change(unit, changes, { onLine: telling(progress) }, signal));
+        const result = await asResult(() => change(unit, changes, { onLine: reporter(progress) }, signal));
         return purge.finish(unit, result, signal);
       },
 

@@ -160,7 +160,7 @@ export const orWithoutLists = <T, Otherwise>(work: Promise<T>, otherwise: Otherw
 export const demandLists = <T>(work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
     if (!(error instanceof NoLists)) throw error;
-    throw new UpdateRefused("there are no package lists: they have to be refreshed first");
+    throw new UpdateRefused("there are no package lists: they must be refreshed first");
   });
 
 export function createAvailable(ports: {

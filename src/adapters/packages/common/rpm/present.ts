@@ -53,7 +53,7 @@ function createPresent({ exec, rpm }: { readonly exec: Exec; readonly rpm: Argv 
     described,
     files: async (found, signal) => (await capabilities(found, signal)).files,
 
-    /** Tells of all of them. */
+    /** Reports all of them. */
     async each(take: (found: Described) => void, signal: AbortSignal): Promise<void> {
       const marks = createMarks();
       const reader = createRecordReader(marks, describedCount, (fields) => take(describedOf(fields)));

@@ -73,14 +73,14 @@ describe("purging packages of rpm", () => {
   });
 
   it("is resumed by another process, and forgotten where nothing was changed", async () => {
-    const unseen = new TransactionUnseen("systemd did not tell");
-    const begun = open().around(
+    const unseen = new TransactionUnseen("systemd did not say");
+    const started = open().around(
       "one",
       [removal("app")],
       () => remove("app").then(() => Promise.reject(unseen)),
       signal,
     );
-    await expect(begun).rejects.toBe(unseen);
+    await expect(started).rejects.toBe(unseen);
     expect(await left()).toContain("app/conf.rpmsave");
     expect(await noted()).toEqual(["one.purge"]);
     expect(await open().finish("other", done, signal)).toEqual(done);

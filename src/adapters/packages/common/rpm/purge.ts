@@ -10,7 +10,7 @@ import {
 } from "#domain/ports/packages.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { PlainChange } from "../changes.ts";
-import { type Asks, keptFolder, type ManagerPorts } from "../ports.ts";
+import { type Asks, keptDirectory, type ManagerPorts } from "../ports.ts";
 
 /** What rpm leaves of a configuration file that was changed, and what a newer version brought beside it. */
 const endings = [".rpmsave", ".rpmnew"];
@@ -24,7 +24,7 @@ const parseNoted = (text: string): readonly (readonly [name: string, path: strin
 
 /**
  * Takes away what rpm leaves of the configuration of packages that are removed. Which files those are is written down before they go,
- * since nobody knows it afterwards, for a process that goes on after this one.
+ * since nobody knows it afterwards, for a process that continues after this one.
  */
 export function createPurge(
   host: {
@@ -33,15 +33,15 @@ export function createPurge(
   },
   ports: ManagerPorts,
 ) {
-  const folder = keptFolder(ports);
-  const pathOf = (unit: string): string => join(folder, `${unit}.purge`);
+  const directory = keptDirectory(ports);
+  const pathOf = (unit: string): string => join(directory, `${unit}.purge`);
   const etc = join(ports.root ?? "/", "etc");
 
   const remember = async (unit: string, changes: readonly PlainChange[], signal: AbortSignal): Promise<void> => {
     const gone = new Set(changes.filter(({ to }) => to === null).map(({ name }) => name));
     const files = [...(await host.files.configFiles(signal))].filter(([, name]) => gone.has(name));
     const earlier = await readTextOrEmpty(pathOf(unit));
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await mkdir(directory, { recursive: true, mode: 0o700 });
     writeFileAtomic(pathOf(unit), `${earlier}${files.map(([path, name]) => `${name}|${path}\n`).join("")}`);
   };
 
@@ -73,7 +73,7 @@ export function createPurge(
       try {
         return await finish(unit, await carryOut(), signal);
       } catch (error) {
-        // Nothing has changed. What was only not seen to its end is gone on with.
+        // Nothing has changed. What was only not seen to its end is continued.
         if (error instanceof PackagesLocked || error instanceof UpdateRefused) await rm(pathOf(unit), { force: true });
         throw error;
       }

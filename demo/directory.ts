@@ -6,8 +6,8 @@ import { isAlive, ownProcess, type ProcessId } from "../test/host/processes.ts";
 const parent = "/run";
 const nameOf = (number: number): string => (number === 0 ? "steward-demo" : `steward-demo${number}`);
 
-/** The folder of this machine with what belongs to one demo: its key, its certificate, its commands. */
-export interface DemoFolder {
+/** The directory of this machine with what belongs to one demo: its key, its certificate, its commands. */
+export interface DemoDirectory {
   readonly path: string;
   readonly write: (name: string, content: string, mode: number) => string;
   readonly remove: () => void;
@@ -25,8 +25,8 @@ function readOwner(path: string): ProcessId | undefined {
   }
 }
 
-/** Takes the folder of this number. @returns undefined where another demo has it. */
-export function claimFolder(number: number): DemoFolder | undefined {
+/** Takes the directory of this number. @returns undefined where another demo has it. */
+export function claimDirectory(number: number): DemoDirectory | undefined {
   const path = join(parent, nameOf(number));
   try {
     mkdirSync(path, { mode: 0o700 });
@@ -43,8 +43,8 @@ export function claimFolder(number: number): DemoFolder | undefined {
   return { path, write, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** Removes the folders of demos whose process is gone. @returns their paths. */
-export function sweepFolders(): readonly string[] {
+/** Removes the directories of demos whose process is gone. @returns their paths. */
+export function sweepDirectories(): readonly string[] {
   const left = readdirSync(parent)
     .filter((name) => /^steward-demo\d*$/.test(name))
     .map((name) => join(parent, name))

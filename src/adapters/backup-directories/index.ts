@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Look, TakeLook } from "#adapters/exec/look.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { createIgnore } from "#domain/health/check.ts";
-import type { BackupFolders, NewestFile } from "#domain/ports/backups.ts";
+import type { BackupDirectories, NewestFile } from "#domain/ports/backups.ts";
 import { errnoCode, errorMessage, isNotFound, orUndefinedSync } from "#kernel/errors.ts";
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
@@ -90,7 +90,7 @@ function newestIn(directory: string, patterns: readonly string[], limits: Limits
   return { newest: [...walk.newest], isComplete: walk.isComplete };
 }
 
-export const newestOfFolders: Look<FilesWanted, NewestAnswer> = {
+export const newestOfDirectories: Look<FilesWanted, NewestAnswer> = {
   name: "backups",
   look({ directories, ...limits }, { begin, answer }) {
     for (const [directory, patterns] of directories)
@@ -98,24 +98,24 @@ export const newestOfFolders: Look<FilesWanted, NewestAnswer> = {
   },
 };
 
-/** A repository of deduplicated chunks has more: its last success is better told by its unit. */
+/** A repository of deduplicated chunks has more: its last success is better taken from its unit. */
 const defaultMostEntries = 20_000;
 
 /** Any directory may never answer, such as one of a server of NFS. */
-export function createBackupFolders({
+export function createBackupDirectories({
   look,
   mostEntries = defaultMostEntries,
 }: {
   readonly look: TakeLook;
   readonly mostEntries?: number;
-}): BackupFolders {
+}): BackupDirectories {
   return {
     async newest(wanted, latestAt, signal) {
       const byDirectory = Map.groupBy(wanted, ({ directory }) => directory);
       const directories = [...byDirectory].map(
         ([directory, all]) => [directory, all.map(({ pattern }) => pattern)] as const,
       );
-      const { answers, silent } = await look(newestOfFolders, { directories, latestAt, mostEntries }, signal);
+      const { answers, silent } = await look(newestOfDirectories, { directories, latestAt, mostEntries }, signal);
       return ({ directory, pattern }) => {
         const answer = answers.get(directory);
         if (answer === undefined) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { brokenFileSystem, createFakeFileSystems, fakeFileSystem } from "../../../test/fakes/file-systems.ts";
 import { createFakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
 import { createFakeSnapshotBackend } from "../../../test/fakes/snapshot-backend.ts";
-import { requireRoom } from "./room.ts";
+import { requireDiskSpace } from "./disk-space.ts";
 
 const megabyte = 2 ** 20;
 const signal = new AbortController().signal;
@@ -28,9 +28,9 @@ const ask = async (
   const manager = createFakePackageManager(installed);
   const backend = {
     ...createFakeSnapshotBackend(),
-    ...(data !== undefined && { folder: () => Promise.resolve("/srv/steward/snapshots") }),
+    ...(data !== undefined && { directory: () => Promise.resolve("/srv/steward/snapshots") }),
   };
-  return requireRoom(plan, { manager, backend, fileSystems, takesSnapshot }, signal).then(
+  return requireDiskSpace(plan, { manager, backend, fileSystems, takesSnapshot }, signal).then(
     () => "",
     (error: Error) => error.message,
   );
@@ -65,9 +65,9 @@ describe("room for an update", () => {
     );
   });
 
-  it("is not known where a file system that it takes cannot be looked at, and asked of no other", async () => {
+  it("is not known where a file system that it takes cannot be inspected, and asked of no other", async () => {
     const askWith = (path: string): Promise<string> =>
-      requireRoom(
+      requireDiskSpace(
         { changes: [change("linux-image-8-amd64", null)], downloadBytes: megabyte, diskBytes: 0 },
         {
           manager: createFakePackageManager(installed),

@@ -3,7 +3,7 @@ import { chmodSync, linkSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlin
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { ForeignFileRefused, openForeignFolder } from "./foreign-folder.ts";
+import { ForeignFileRefused, openForeignDirectory } from "./foreign-directory.ts";
 
 const uid = process.getuid?.() ?? 0;
 const limits = { maxBytes: 100 };
@@ -15,28 +15,28 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(base, { recursive: true, force: true }));
 const at = (...names: readonly string[]): string => join(base, ...names);
-const open = (names: readonly string[] = ["a", "b"], owner = uid) => openForeignFolder(base, names, { uid: owner });
+const open = (names: readonly string[] = ["a", "b"], owner = uid) => openForeignDirectory(base, names, { uid: owner });
 
 it("a directory of another user is read, and missing files are reported", () => {
-  const folder = open();
-  expect([folder?.text("file", limits), folder?.text("other", limits), folder?.names(), folder?.has("file")]).toEqual([
-    "text",
-    undefined,
-    ["file"],
-    true,
-  ]);
-  folder?.close();
+  const directory = open();
+  expect([
+    directory?.text("file", limits),
+    directory?.text("other", limits),
+    directory?.names(),
+    directory?.has("file"),
+  ]).toEqual(["text", undefined, ["file"], true]);
+  directory?.close();
   expect(open(["a", "c"])).toBeUndefined();
   expect(open(["a", "b", "file", "c"].slice(0, 2))).toBeDefined();
 });
 
 it("a directory of another user stays the one that was opened", () => {
-  const folder = open();
+  const directory = open();
   renameSync(at("a"), at("moved"));
   mkdirSync(at("a/b"), { recursive: true });
   writeFileSync(at("a/b/file"), "another");
-  expect(folder?.text("file", limits)).toBe("text");
-  folder?.close();
+  expect(directory?.text("file", limits)).toBe("text");
+  directory?.close();
 });
 
 it.each([
@@ -61,7 +61,7 @@ it.each([
       writeFileSync(at("a/b"), "");
     },
   ],
-  ["a folder that others may write to", () => chmodSync(at("a/b"), 0o777)],
+  ["a directory that others may write to", () => chmodSync(at("a/b"), 0o777)],
   ["one on the way that its group may write to", () => chmodSync(at("a"), 0o770)],
 ])("a directory of another user refuses %s", (_, change) => {
   change();
@@ -73,36 +73,36 @@ it("a directory of another owner than expected is refused", () => {
 });
 
 it.each(["..", ".", "", "a/b", "a\0", "-n ".repeat(2)])("a directory of another user has no file named %j", (name) => {
-  const folder = open();
-  expect(() => folder?.text(name, limits)).toThrow(ForeignFileRefused);
+  const directory = open();
+  expect(() => directory?.text(name, limits)).toThrow(ForeignFileRefused);
   expect(() => open([name])).toThrow(ForeignFileRefused);
-  folder?.close();
+  directory?.close();
 });
 
 it.each([
   ["a link", () => symlinkSync("file", at("a/b/it"))],
   ["a link that leads nowhere", () => symlinkSync("none", at("a/b/it"))],
   ["a second name", () => linkSync(at("a/b/file"), at("a/b/it"))],
-  ["a folder", () => mkdirSync(at("a/b/it"))],
+  ["a directory", () => mkdirSync(at("a/b/it"))],
   ["a pipe that nobody writes to", () => execFileSync("mkfifo", [at("a/b/it")])],
   ["what is too long", () => writeFileSync(at("a/b/it"), "x".repeat(101))],
 ])("a file of another user is not read when it is %s", (_, make) => {
   make();
-  const folder = open();
-  expect(() => folder?.text("it", limits)).toThrow(ForeignFileRefused);
-  folder?.close();
+  const directory = open();
+  expect(() => directory?.text("it", limits)).toThrow(ForeignFileRefused);
+  directory?.close();
 });
 
 it("a directory of another user that was removed is empty", () => {
-  const folder = open();
+  const directory = open();
   rmSync(at("a"), { recursive: true });
-  expect([folder?.names(), folder?.text("file", limits)]).toEqual([[], undefined]);
-  folder?.close();
+  expect([directory?.names(), directory?.text("file", limits)]).toEqual([[], undefined]);
+  directory?.close();
 });
 
 it("a file of another user with a second name is read if that is permitted", () => {
   linkSync(at("a/b/file"), at("a/b/it"));
-  const folder = open();
-  expect(folder?.text("it", { ...limits, isSingle: false })).toBe("text");
-  folder?.close();
+  const directory = open();
+  expect(directory?.text("it", { ...limits, isSingle: false })).toBe("text");
+  directory?.close();
 });

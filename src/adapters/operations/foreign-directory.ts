@@ -8,7 +8,7 @@ export class ForeignFileRefused extends Error {
   override readonly name = "ForeignFileRefused";
 }
 
-export interface ForeignFolder {
+export interface ForeignDirectory {
   readonly names: () => readonly string[];
   /** @param isSingle whether it may have no second name, as files being linked into place do. @throws ForeignFileRefused */
   readonly text: (
@@ -47,11 +47,11 @@ function readAll(handle: number, maxBytes: number, shown: string): string {
 const isName = (name: string): boolean => /^[0-9A-Za-z_.-]+$/.test(name) && name !== "." && name !== "..";
 
 /** From a path that only root can change. @throws ForeignFileRefused for links, and for directories that others can write. */
-export function openForeignFolder(
+export function openForeignDirectory(
   base: string,
   names: readonly string[],
   { uid }: { readonly uid: number },
-): ForeignFolder | undefined {
+): ForeignDirectory | undefined {
   let handle: number | undefined;
   let shown = base;
   const step = (path: string): boolean => {
@@ -76,20 +76,20 @@ export function openForeignFolder(
       throw error;
     }
   }
-  const folder = handle;
-  if (folder === undefined) return undefined;
+  const directory = handle;
+  if (directory === undefined) return undefined;
 
   return {
-    names: () => readdirSync(`/proc/self/fd/${folder}`),
+    names: () => readdirSync(`/proc/self/fd/${directory}`),
     has(name) {
-      const file = isName(name) ? opened(`/proc/self/fd/${folder}/${name}`, 0, `${shown}/${name}`) : undefined;
+      const file = isName(name) ? opened(`/proc/self/fd/${directory}/${name}`, 0, `${shown}/${name}`) : undefined;
       if (file !== undefined) closeSync(file);
       return file !== undefined;
     },
     text(name, { maxBytes, isSingle = true }) {
       const path = `${shown}/${name}`;
       if (!isName(name)) throw new ForeignFileRefused(`cannot read ${JSON.stringify(name)}: it is not a file name`);
-      const file = opened(`/proc/self/fd/${folder}/${name}`, 0, path);
+      const file = opened(`/proc/self/fd/${directory}/${name}`, 0, path);
       if (file === undefined) return undefined;
       try {
         const stat = fstatSync(file);
@@ -101,6 +101,6 @@ export function openForeignFolder(
         closeSync(file);
       }
     },
-    close: () => closeSync(folder),
+    close: () => closeSync(directory),
   };
 }

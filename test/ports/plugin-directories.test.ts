@@ -16,8 +16,8 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { lookHere, type TakeLook } from "#adapters/exec/look.ts";
-import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
-import type { FoundPlugin, PluginFolders } from "#domain/ports/plugins.ts";
+import { createPluginDirectories, inspectPlugin } from "#adapters/plugins/index.ts";
+import type { FoundPlugin, PluginDirectories } from "#domain/ports/plugins.ts";
 import { directoryPerTest } from "./support/directories.ts";
 
 const inRoot = directoryPerTest();
@@ -30,57 +30,57 @@ beforeEach(() => {
 const dir = (name = "first"): string => join(root, name);
 const at = (...parts: readonly string[]): string => join(dir(), ...parts);
 
-function write(folder: string, manifest: readonly string[] = []): void {
-  mkdirSync(folder, { recursive: true, mode: 0o755 });
-  const name = folder.split("/").at(-1) ?? "";
+function write(directory: string, manifest: readonly string[] = []): void {
+  mkdirSync(directory, { recursive: true, mode: 0o755 });
+  const name = directory.split("/").at(-1) ?? "";
   writeFileSync(
-    join(folder, "plugin.yaml"),
+    join(directory, "plugin.yaml"),
     [`name: ${name}`, 'version: "1"', "type: command", "exec: run", ...manifest, ""].join("\n"),
     { mode: 0o644 },
   );
-  writeFileSync(join(folder, "run"), "#!/bin/sh\necho hello\n", { mode: 0o755 });
+  writeFileSync(join(directory, "run"), "#!/bin/sh\necho hello\n", { mode: 0o755 });
 }
-const open = (now: () => number = Date.now): PluginFolders =>
-  createPluginFolders({ dirs: [dir(), dir("second")], now, look: lookHere });
+const open = (now: () => number = Date.now): PluginDirectories =>
+  createPluginDirectories({ dirs: [dir(), dir("second")], now, look: lookHere });
 const digestOf = (found: FoundPlugin | undefined): string | undefined =>
   found !== undefined && "digest" in found.loaded ? found.loaded.digest : undefined;
 const faultOf = (found: FoundPlugin | undefined): string =>
   found === undefined ? "not there" : "fault" in found.loaded ? found.loaded.fault : "no fault";
 const faultAt = async (name: string): Promise<string> => faultOf(await open().read(at(name)));
 
-/** A file that takes no room. */
+/** A file that uses no space. */
 function makeBig(path: string): void {
   writeFileSync(path, "");
   truncateSync(path, 65 * 1024 ** 2);
 }
 
-describe("plugin folders", () => {
+describe("plugin directories", () => {
   it("are found by name with a digest, and are gone when they are removed", async () => {
-    const folders = open();
-    expect(await folders.find()).toEqual([]);
+    const directories = open();
+    expect(await directories.find()).toEqual([]);
     for (const name of ["two", "one"]) write(at(name));
-    const found = await folders.find();
+    const found = await directories.find();
     expect(found.map(({ name }) => name)).toEqual(["one", "two"]);
     for (const each of found) expect(digestOf(each)).toMatch(/^[0-9a-f]{64}$/);
-    expect(await folders.read(found[1]?.path ?? "")).toEqual(found[1]);
+    expect(await directories.read(found[1]?.path ?? "")).toEqual(found[1]);
     rmSync(at("two"), { recursive: true });
-    expect(await folders.read(found[1]?.path ?? "")).toBeUndefined();
-    expect((await folders.find()).map(({ name }) => name)).toEqual(["one"]);
+    expect(await directories.read(found[1]?.path ?? "")).toBeUndefined();
+    expect((await directories.find()).map(({ name }) => name)).toEqual(["one"]);
   });
 
   it("that are put away, or are a part of another, cannot be read by their path either", async () => {
-    for (const folder of [at("one"), at(".away"), at("away.d", "two"), at("one", "three")]) write(folder);
-    const folders = open();
-    expect((await folders.find()).flatMap(({ loaded, path }) => ("digest" in loaded ? [path] : []))).toEqual([
+    for (const directory of [at("one"), at(".away"), at("away.d", "two"), at("one", "three")]) write(directory);
+    const directories = open();
+    expect((await directories.find()).flatMap(({ loaded, path }) => ("digest" in loaded ? [path] : []))).toEqual([
       at("one"),
     ]);
     for (const path of [at(".away"), at("away.d", "two"), at("one", "three"), dir(), at("one", ".."), at(".")])
-      expect(await folders.read(path)).toBeUndefined();
-    expect(faultOf(await folders.read(at("one")))).toBe("no fault");
+      expect(await directories.read(path)).toBeUndefined();
+    expect(faultOf(await directories.read(at("one")))).toBe("no fault");
   });
 });
 
-describe("plugin folders that could not be looked at", () => {
+describe("plugin directories that could not be inspected", () => {
   const unread = (fault: string) => ({ loaded: { fault, type: undefined, isUnread: true } });
 
   it.each([
@@ -89,14 +89,14 @@ describe("plugin folders that could not be looked at", () => {
   ])("say so, and not that something is wrong with them, where %s", async (_, fault, isSilent) => {
     const silent = new Set(isSilent ? [dir()] : []);
     const look: TakeLook = () => Promise.resolve({ answers: new Map(), silent, isWhole: false });
-    const folders = createPluginFolders({ dirs: [dir()], now: Date.now, look });
-    expect(await folders.find()).toMatchObject([{ path: dir(), ...unread(fault) }]);
+    const directories = createPluginDirectories({ dirs: [dir()], now: Date.now, look });
+    expect(await directories.find()).toMatchObject([{ path: dir(), ...unread(fault) }]);
   });
 
   it("say why no process could look at them", async () => {
     const look: TakeLook = () => Promise.reject(new Error("cannot run node: EAGAIN"));
-    const folders = createPluginFolders({ dirs: [dir()], now: Date.now, look });
-    expect(await folders.read(at("one"))).toMatchObject({ name: "one", ...unread("cannot run node: EAGAIN") });
+    const directories = createPluginDirectories({ dirs: [dir()], now: Date.now, look });
+    expect(await directories.read(at("one"))).toMatchObject({ name: "one", ...unread("cannot run node: EAGAIN") });
   });
 });
 
@@ -107,7 +107,7 @@ describe("the digest of a plugin", () => {
     ["a mode", () => chmodSync(at("one", "run"), 0o555)],
     ["a name", () => renameSync(at("one", "lib", "a"), at("one", "lib", "b"))],
     ["a new file", () => writeFileSync(at("one", "lib", "b"), "")],
-    ["a new folder", () => mkdirSync(at("one", "lib", "b"))],
+    ["a new directory", () => mkdirSync(at("one", "lib", "b"))],
     ["a link", () => symlinkSync("a", at("one", "lib", "b"))],
     ["a file that is gone", () => rmSync(at("one", "lib", "a"))],
     [
@@ -132,7 +132,7 @@ describe("the digest of a plugin", () => {
     expect(after).not.toBe(before);
   });
 
-  it("does not depend on times, nor on where the folder is", async () => {
+  it("does not depend on times, nor on where the directory is", async () => {
     write(at("one"));
     const before = await digest();
     utimesSync(at("one", "run"), 1, 1);
@@ -142,7 +142,7 @@ describe("the digest of a plugin", () => {
     expect(digestOf(await open().read(join(dir("second"), "one")))).toBe(before);
   });
 
-  it("is not made again of a folder that has not changed, once its last change is over", async () => {
+  it("is not made again of a directory that has not changed, once its last change is over", async () => {
     write(at("one"));
     const later = open(() => Date.now() + 60_000);
     const first = await later.read(at("one"));
@@ -153,16 +153,16 @@ describe("the digest of a plugin", () => {
     utimesSync(at("one", "run"), atime, mtime);
     const second = await later.read(at("one"));
     expect(digestOf(second)).not.toBe(digestOf(first));
-    // What has just changed may change once more in the same moment of the clock, and is read each time.
+    // What has just changed may change once more at the same time of the clock, and is read each time.
     const now = open(() => Date.now());
     expect(await now.read(at("one"))).not.toBe(await now.read(at("one")));
   });
 });
 
-describe("trust in a plugin folder", () => {
+describe("trust in a plugin directory", () => {
   it.each([
     [
-      "a folder that others may write",
+      "a directory that others may write",
       () => chmodSync(at("one"), 0o777),
       /^\S+\/one may be changed by others than its owner \(chmod go-w \S+\/one\)$/,
     ],
@@ -176,7 +176,7 @@ describe("trust in a plugin folder", () => {
       () => chmodSync(at("one", "plugin.yaml"), 0o646),
       /plugin\.yaml may be changed by others/,
     ],
-    ["a plugin folder that others may write", () => chmodSync(dir(), 0o777), /first may be changed by others/],
+    ["a plugin directory that others may write", () => chmodSync(dir(), 0o777), /first may be changed by others/],
     ["a parent that others may write", () => chmodSync(root, 0o777), /may be changed by others/],
     ["a program that is not there", () => rmSync(at("one", "run")), /one\/run, its exec, is not there$/],
     [
@@ -185,7 +185,7 @@ describe("trust in a plugin folder", () => {
       /may not be executed \(chmod a\+rx/,
     ],
     [
-      "a program that is a folder",
+      "a program that is a directory",
       () => {
         rmSync(at("one", "run"));
         mkdirSync(at("one", "run"));
@@ -237,11 +237,11 @@ describe("trust in a plugin folder", () => {
     ],
     ["a script from elsewhere", () => writeFileSync(at("one", "run"), "#!/bin/sh\r\n"), /line ends of another system/],
     [
-      "a link out of the folder",
+      "a link out of the directory",
       () => symlinkSync("/etc/passwd", at("one", "data")),
-      /is a link that leads out of the folder of the plugin, to \/etc\/passwd/,
+      /is a link that leads out of the directory of the plugin, to \/etc\/passwd/,
     ],
-    ["a link up", () => symlinkSync("..", at("one", "data")), /is a link that leads out of the folder/],
+    ["a link up", () => symlinkSync("..", at("one", "data")), /is a link that leads out of the directory/],
     ["a link to nothing", () => symlinkSync("gone", at("one", "data")), /is a link that leads to nothing/],
     ["a link to itself", () => symlinkSync("data", at("one", "data")), /is a link that leads to nothing/],
     ["a named pipe", () => execFileSync("mkfifo", [at("one", "pipe")]), /is a named pipe \(remove it\)$/],
@@ -254,12 +254,12 @@ describe("trust in a plugin folder", () => {
       /is a named pipe/,
     ],
     [
-      "a link for a manifest, out of the folder",
+      "a link for a manifest, out of the directory",
       () => {
         rmSync(at("one", "plugin.yaml"));
         symlinkSync("/dev/zero", at("one", "plugin.yaml"));
       },
-      /leads out of the folder/,
+      /leads out of the directory/,
     ],
     ["no manifest", () => rmSync(at("one", "plugin.yaml")), /one has no plugin\.yaml$/],
     ["a long manifest", () => writeFileSync(at("one", "plugin.yaml"), "#".repeat(65_537)), /longer than 64 KiB$/],
@@ -272,7 +272,7 @@ describe("trust in a plugin folder", () => {
     ],
     ["too much in them", () => makeBig(at("one", "big")), /holds more than 64 MiB$/],
     [
-      "too deep a folder",
+      "too deep a directory",
       () => mkdirSync(at("one", ...Array.from({ length: 40 }, () => "d")), { recursive: true, mode: 0o755 }),
       /is too deep inside/,
     ],
@@ -289,7 +289,7 @@ describe("trust in a plugin folder", () => {
     ]);
   });
 
-  it("notices an interpreter that others may change now, although the folder is as it was [hostile-plugins]", async () => {
+  it("notices an interpreter that others may change now, although the directory is as it was [hostile-plugins]", async () => {
     write(at("one"));
     const sh = join(root, "sh");
     symlinkSync("/bin/sh", sh);
@@ -302,7 +302,7 @@ describe("trust in a plugin folder", () => {
     expect(faultOf(await later.read(at("one")))).toMatch(/is run by \S+\/sh: .* may be changed by others/);
   });
 
-  it("tells every fault of a folder when it is asked for all", () => {
+  it("reports every fault of a directory when it is asked for all", () => {
     write(at("one"), ["timeout: 5h", ...Array.from({ length: 12 }, (_, count) => `x${count}: 1`)]);
     expect(inspectPlugin(at("one"))).toHaveLength(13);
     writeFileSync(at("one", "a"), "");
@@ -326,8 +326,8 @@ describe("trust in a plugin folder", () => {
     renameSync(at("x y"), at("other"));
     symlinkSync("other", at("x y"));
     expect(inspectPlugin(at("x y"))).toEqual([
-      expect.stringMatching(/^the path of its folder has other characters/),
-      expect.stringMatching(/is a link \(put the folder itself there\)$/),
+      expect.stringMatching(/^the path of its directory has other characters/),
+      expect.stringMatching(/is a link \(put the directory itself there\)$/),
       expect.stringMatching(/x: unknown setting$/),
       expect.stringMatching(/name: must look like "backup-age"/),
     ]);
@@ -338,10 +338,10 @@ describe("trust in a plugin folder", () => {
   it("refuses a way that leads over a link", async () => {
     write(join(root, "real", "one"));
     symlinkSync(join(root, "real"), dir());
-    expect(await faultAt("one")).toBe(`${dir()} is a link (name the folder that it leads to in plugins.dirs)`);
+    expect(await faultAt("one")).toBe(`${dir()} is a link (name the directory that it leads to in plugins.dirs)`);
   });
 
-  it("takes a link within the folder", async () => {
+  it("takes a link within the directory", async () => {
     write(at("one"));
     symlinkSync("run", at("one", "other"));
     expect(await faultAt("one")).toBe("no fault");
@@ -356,7 +356,7 @@ describe("trust in a plugin folder", () => {
   });
 
   it.runIf(process.getuid?.() === 0)(
-    "refuses what belongs to another user, the folder or something in it",
+    "refuses what belongs to another user, the directory or something in it",
     async () => {
       write(at("one"));
       chownSync(at("one", "run"), 1234, 0);
@@ -394,14 +394,14 @@ describe("trust in a plugin folder", () => {
   it("takes its own user's for a service that is not root", async () => {
     write(at("one"));
     const uid = process.getuid?.() ?? 0;
-    const other = createPluginFolders({ dirs: [dir()], now: Date.now, look: lookHere, owner: { uid: uid + 1 } });
+    const other = createPluginDirectories({ dirs: [dir()], now: Date.now, look: lookHere, owner: { uid: uid + 1 } });
     const fault = faultOf(await other.read(at("one")));
     if (uid === 0) expect(fault).toBe("no fault");
     else expect(fault).toMatch(/belongs to user/);
   });
 });
 
-describe("plugin folders with odd names [hostile-file-names]", () => {
+describe("plugin directories with odd names [hostile-file-names]", () => {
   it("are listed as text, and never loaded [hostile-file-names]", async () => {
     for (const name of ["a\nb", "\u001b[2Jx", "x y", "\u202egnp", "-rf", "$(id)"]) write(at(name));
     const found = await open().find();
@@ -409,7 +409,7 @@ describe("plugin folders with odd names [hostile-file-names]", () => {
       ["$(id)", "-rf", "a\ufffdb", "x y", "\ufffd[2Jx", "\ufffdgnp"].sort(),
     );
     for (const each of found.filter(({ name }) => name !== "-rf")) {
-      expect(faultOf(each)).toMatch(/^the path of its folder has other characters than/);
+      expect(faultOf(each)).toMatch(/^the path of its directory has other characters than/);
       expect(each.path).not.toMatch(/\p{Cc}|\p{Cf}/u);
     }
   });
@@ -433,12 +433,12 @@ describe("plugin folders with odd names [hostile-file-names]", () => {
     mkdirSync(at(".git"));
     const found = await open().find();
     expect(found.map((each) => [each.name, faultOf(each)])).toEqual([
-      ["dangling", expect.stringMatching(/is a link \(put the folder itself there\)$/)],
-      ["linked", expect.stringMatching(/is a link \(put the folder itself there\)$/)],
+      ["dangling", expect.stringMatching(/is a link \(put the directory itself there\)$/)],
+      ["linked", expect.stringMatching(/is a link \(put the directory itself there\)$/)],
     ]);
   });
 
-  it("below a folder that cannot be read are reported as one fault", async () => {
+  it("below a directory that cannot be read are reported as one fault", async () => {
     symlinkSync("first", dir());
     write(join(dir("second"), "one"));
     const found = await open().find();
@@ -451,9 +451,9 @@ describe("plugin folders with odd names [hostile-file-names]", () => {
   it("are read only where plugins are", async () => {
     write(at("one"));
     write(join(root, "elsewhere", "one"));
-    const folders = open();
+    const directories = open();
     for (const path of ["/etc", join(root, "elsewhere", "one"), dir(), `${dir()}/../elsewhere/one`, ""]) {
-      const found = await folders.read(path);
+      const found = await directories.read(path);
       expect([path, found === undefined || "fault" in found.loaded]).toEqual([path, true]);
     }
   });

@@ -2,28 +2,28 @@ import { closeSync, constants, fstatSync, lstatSync, opendirSync, openSync, read
 import type { Look, Looking } from "#adapters/exec/look.ts";
 import { createMountLookup, parseMountinfo } from "#adapters/exec/mountinfo.ts";
 import type { Unavailability } from "#domain/common/host-unavailable.ts";
-import type { FolderOptions, MeasuredFolder } from "#domain/ports/disk-usage.ts";
+import type { DirectoryOptions, MeasuredDirectory } from "#domain/ports/disk-usage.ts";
 import { errnoCode, isNotFound, isPermissionDenied, orUndefinedSync } from "#kernel/errors.ts";
-import { createTotals, type Folder } from "./totals.ts";
+import { createTotals, type Directory } from "./totals.ts";
 
-/** Names that one read of a folder gives. */
+/** Names that one read of a directory gives. */
 const namesAtOnce = 128;
 const noFollow = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-export interface FolderWanted extends FolderOptions {
+export interface DirectoryWanted extends DirectoryOptions {
   readonly path: string;
   readonly mountinfo: string;
   readonly most: { readonly entries: number; readonly ms: number };
 }
 
-export type FolderAnswer =
-  | { readonly measured: MeasuredFolder }
-  /** Why there is no folder. */
+export type DirectoryAnswer =
+  | { readonly measured: MeasuredDirectory }
+  /** Why there is no directory. */
   | { readonly none: string }
   | { readonly unavailable: string; readonly details: Unavailability };
 
-/** Folders in whose place a sandbox with temporary files of its own has others (systemd.exec(5)). */
-function ownFolders(mountinfo: string): readonly string[] {
+/** Directories in whose place a sandbox with temporary files of its own has others (systemd.exec(5)). */
+function ownDirectories(mountinfo: string): readonly string[] {
   const own = mountinfo.split("\n").flatMap((line) => {
     const [, , , root = "", path = ""] = line.split(" ");
     return /(^|\/)systemd-private-[0-9a-f]+-/.test(root) ? [path] : [];
@@ -31,7 +31,7 @@ function ownFolders(mountinfo: string): readonly string[] {
   return own.length === 0 ? [] : [...own, "/dev", "/run/user"];
 }
 
-/** Where other file systems begin than that of a path. These are not even looked at: each may never answer. */
+/** Where other file systems begin than that of a path. These are not even inspected: each may never answer. */
 function otherMounts(mountinfo: string, path: string): readonly string[] {
   const mounts = parseMountinfo(mountinfo);
   const mountAt = createMountLookup(mounts);
@@ -42,7 +42,7 @@ function otherMounts(mountinfo: string, path: string): readonly string[] {
 /** Of a path with a name that no file can have, or with links that lead round in a circle. */
 const leadsNowhere = (error: unknown): boolean => ["ENAMETOOLONG", "ELOOP"].includes(errnoCode(error) ?? "");
 
-const isWithin = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
+const isWithin = (path: string, directory: string): boolean => path === directory || path.startsWith(`${directory}/`);
 const below = (path: Buffer, name: Buffer): Buffer =>
   Buffer.concat(path.length === 1 ? [path, name] : [path, Buffer.from("/"), name]);
 
@@ -55,15 +55,15 @@ interface Walk {
   readonly others: ReadonlySet<string>;
   /** Files with several names that have been counted. */
   readonly linked: Set<number>;
-  /** Folders that give no answer. */
+  /** Directories that give no answer. */
   readonly silent: string[];
   readonly isOver: () => boolean;
-  /** Before anything in a folder is touched, and now and then while it is read. */
-  readonly begin: Looking<FolderAnswer>["begin"];
+  /** Before anything in a directory is touched, and now and then while it is read. */
+  readonly begin: Looking<DirectoryAnswer>["begin"];
 }
 
-/** The folder that was meant, and no other that has been put in its place meanwhile. */
-function openFolder(path: Buffer, { dev, ino }: Pick<Stats, "dev" | "ino">): number | undefined {
+/** The directory that was meant, and no other that has been put in its place meanwhile. */
+function openDirectory(path: Buffer, { dev, ino }: Pick<Stats, "dev" | "ino">): number | undefined {
   const fd = openSync(path, noFollow);
   const found = fstatSync(fd);
   if (found.dev === dev && found.ino === ino) return fd;
@@ -71,7 +71,7 @@ function openFolder(path: Buffer, { dev, ino }: Pick<Stats, "dev" | "ino">): num
   return undefined;
 }
 
-function take(walk: Walk, folder: Folder, path: Buffer, here: Buffer): Folder | undefined {
+function take(walk: Walk, directory: Directory, path: Buffer, here: Buffer): Directory | undefined {
   const { totals, device, own, others, linked } = walk;
   const text = path.toString("utf8");
   if (own.has(text)) totals.unreadable(text);
@@ -80,26 +80,26 @@ function take(walk: Walk, folder: Folder, path: Buffer, here: Buffer): Folder | 
   const found = orUndefinedSync(() => lstatSync(here));
   if (found === undefined) return undefined;
   if (found.isDirectory()) {
-    if (found.dev === device) return totals.enter(folder, path, found);
+    if (found.dev === device) return totals.enter(directory, path, found);
     totals.elsewhere(text);
     return undefined;
   }
   const isCounted = found.nlink > 1 && linked.has(found.ino);
   if (found.nlink > 1) linked.add(found.ino);
-  totals.file(folder, { path: text, bytes: isCounted ? 0 : bytesOf(found), modifiedAt: Math.floor(found.mtimeMs) });
+  totals.file(directory, { path: text, bytes: isCounted ? 0 : bytesOf(found), modifiedAt: Math.floor(found.mtimeMs) });
   return undefined;
 }
 
-/** Reads one folder, and adds those in it to what is waiting. */
-function readFolder(walk: Walk, folder: Folder, waiting: Folder[]): void {
+/** Reads one directory, and adds those in it to what is waiting. */
+function readDirectory(walk: Walk, directory: Directory, waiting: Directory[]): void {
   const { totals, isOver, silent, begin } = walk;
-  const text = folder.path.toString("utf8");
+  const text = directory.path.toString("utf8");
   if (!begin(text)) {
     silent.push(text);
     totals.unreadable(text);
     return;
   }
-  const fd = openFolder(folder.path, folder);
+  const fd = openDirectory(directory.path, directory);
   if (fd === undefined) return;
   try {
     // Names are bytes; the types of Node know only the names of encodings here.
@@ -113,10 +113,10 @@ function readFolder(walk: Walk, folder: Folder, waiting: Folder[]): void {
         const entry = names.readSync();
         if (entry === null) break;
         const name = entry.name as unknown as Buffer;
-        const next = take(walk, folder, below(folder.path, name), below(here, name));
+        const next = take(walk, directory, below(directory.path, name), below(here, name));
         if (next !== undefined) waiting.push(next);
       }
-      totals.leave(folder);
+      totals.leave(directory);
     } finally {
       names.closeSync();
     }
@@ -125,31 +125,31 @@ function readFolder(walk: Walk, folder: Folder, waiting: Folder[]): void {
   }
 }
 
-function walkFolders(walk: Walk, root: Folder): void {
-  const waiting: Folder[] = [root];
-  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+function walkDirectories(walk: Walk, root: Directory): void {
+  const waiting: Directory[] = [root];
+  for (let directory = waiting.pop(); directory !== undefined; directory = waiting.pop()) {
     if (walk.isOver()) return;
     try {
-      readFolder(walk, folder, waiting);
+      readDirectory(walk, directory, waiting);
     } catch (error) {
       const code = errnoCode(error);
-      if (code === undefined || (folder === root && !isNotFound(error))) throw error;
+      if (code === undefined || (directory === root && !isNotFound(error))) throw error;
       // Removed meanwhile, or it became something else.
-      if (!isNotFound(error) && code !== "ELOOP") walk.totals.unreadable(folder.path.toString("utf8"));
-      walk.totals.leave(folder);
+      if (!isNotFound(error) && code !== "ELOOP") walk.totals.unreadable(directory.path.toString("utf8"));
+      walk.totals.leave(directory);
     }
   }
 }
 
-function measure(wanted: FolderWanted, begin: Walk["begin"]): FolderAnswer {
+function measure(wanted: DirectoryWanted, begin: Walk["begin"]): DirectoryAnswer {
   const { path, most } = wanted;
   const endsAt = performance.now() + most.ms;
   const mountinfo = readFileSync(wanted.mountinfo, "utf8");
-  const own = ownFolders(mountinfo);
+  const own = ownDirectories(mountinfo);
   const hidden = own.find((each) => isWithin(path, each));
   if (hidden !== undefined)
     return {
-      unavailable: `this service has a folder of its own in the place of ${hidden}`,
+      unavailable: `this service has a directory of its own in the place of ${hidden}`,
       details: { missing: hidden, retryable: false },
     };
   const found = orUndefinedSync(
@@ -162,13 +162,13 @@ function measure(wanted: FolderWanted, begin: Walk["begin"]): FolderAnswer {
 
   const totals = createTotals(wanted);
   const root = totals.enter(undefined, Buffer.from(path), found);
-  let truncated: MeasuredFolder["truncated"] = null;
-  const over = (): MeasuredFolder["truncated"] => {
+  let truncated: MeasuredDirectory["truncated"] = null;
+  const over = (): MeasuredDirectory["truncated"] => {
     if (totals.entries() >= most.entries) return "entries";
     return performance.now() >= endsAt ? "time" : null;
   };
   const silent: string[] = [];
-  walkFolders(
+  walkDirectories(
     {
       ...{ device: found.dev, totals, begin, silent, linked: new Set() },
       ...{ own: new Set(own), others: new Set(otherMounts(mountinfo, path)) },
@@ -182,8 +182,8 @@ function measure(wanted: FolderWanted, begin: Walk["begin"]): FolderAnswer {
   return { measured: { path, ...totals.result(root), silent, truncated } };
 }
 
-/** One folder with all below it on its file system. */
-export const sizesOfFolder: Look<FolderWanted, FolderAnswer> = {
+/** One directory with all below it on its file system. */
+export const sizesOfDirectory: Look<DirectoryWanted, DirectoryAnswer> = {
   name: "sizes",
   wholeMs: 30_000,
   look(wanted, { begin, answer }) {

@@ -1,16 +1,22 @@
 import type { Stats } from "node:fs";
-import type { FolderOptions, MeasuredFolder, NamedPaths, UsageEntry, WrittenFile } from "#domain/ports/disk-usage.ts";
+import type {
+  DirectoryOptions,
+  MeasuredDirectory,
+  NamedPaths,
+  UsageEntry,
+  WrittenFile,
+} from "#domain/ports/disk-usage.ts";
 
 const mostNamed = 100;
 
-/** A folder that has been found; it is read later. */
-export interface Folder {
+/** A directory that has been found; it is read later. */
+export interface Directory {
   readonly path: Buffer;
   readonly dev: number;
   readonly ino: number;
   /** Levels below the first. */
   readonly level: number;
-  /** What it is counted in: its own sum, or that of the folder at the deepest level that is told. */
+  /** What it is counted in: its own sum, or that of the directory at the deepest level that is reported. */
   readonly sum: Sum;
 }
 
@@ -19,7 +25,7 @@ interface Sum {
   readonly parent: Sum | undefined;
   bytes: number;
   entries: number;
-  /** Folders in it that are not read yet, itself among them. */
+  /** Directories in it that are not read yet, itself among them. */
   unread: number;
 }
 
@@ -48,7 +54,7 @@ const bySize = (a: WrittenFile | UsageEntry, b: WrittenFile | UsageEntry): numbe
 const byEntries = (a: UsageEntry, b: UsageEntry): number => b.entries - a.entries || bySize(a, b);
 
 /** Adds up what a walk finds. */
-export function createTotals({ depth, limit, sort, writtenSince }: FolderOptions) {
+export function createTotals({ depth, limit, sort, writtenSince }: DirectoryOptions) {
   const inOrder = sort === "bytes" ? bySize : byEntries;
   const unreadable = createNames();
   const elsewhere = createNames();
@@ -61,7 +67,7 @@ export function createTotals({ depth, limit, sort, writtenSince }: FolderOptions
     entries: (): number => count,
     unreadable: unreadable.add,
     elsewhere: elsewhere.add,
-    enter(parent: Folder | undefined, path: Buffer, { dev, ino, blocks }: Stats): Folder {
+    enter(parent: Directory | undefined, path: Buffer, { dev, ino, blocks }: Stats): Directory {
       const level = parent === undefined ? 0 : parent.level + 1;
       let sum = parent?.sum;
       if (sum === undefined || level <= depth) {
@@ -75,7 +81,7 @@ export function createTotals({ depth, limit, sort, writtenSince }: FolderOptions
       }
       return { path, dev, ino, level, sum };
     },
-    file(parent: Folder, file: WrittenFile): void {
+    file(parent: Directory, file: WrittenFile): void {
       const { path, bytes } = file;
       addTo(parent.sum, bytes, 1, 0);
       count += 1;
@@ -84,16 +90,16 @@ export function createTotals({ depth, limit, sort, writtenSince }: FolderOptions
         if (written.length > 4 * limit) written = written.toSorted(bySize).slice(0, limit);
       }
       if (parent.level >= depth) return;
-      files.push({ path, isFolder: false, bytes, entries: 0, isComplete: true });
+      files.push({ path, isDirectory: false, bytes, entries: 0, isComplete: true });
       if (files.length > 4 * limit) files = files.toSorted(inOrder).slice(0, limit);
     },
-    leave: ({ sum }: Folder): void => addTo(sum, 0, 0, -1),
-    result(root: Folder): Omit<MeasuredFolder, "path" | "silent" | "truncated"> {
-      const folders = sums
+    leave: ({ sum }: Directory): void => addTo(sum, 0, 0, -1),
+    result(root: Directory): Omit<MeasuredDirectory, "path" | "silent" | "truncated"> {
+      const directories = sums
         .filter((sum) => sum !== root.sum)
         .map(({ path, bytes, entries, unread }) => ({
           path,
-          isFolder: true,
+          isDirectory: true,
           bytes,
           entries,
           isComplete: unread === 0,
@@ -101,7 +107,7 @@ export function createTotals({ depth, limit, sort, writtenSince }: FolderOptions
       return {
         bytes: root.sum.bytes,
         entries: root.sum.entries,
-        largest: [...folders, ...files].toSorted(inOrder).slice(0, limit),
+        largest: [...directories, ...files].toSorted(inOrder).slice(0, limit),
         written: written.toSorted(bySize).slice(0, limit),
         unreadable: unreadable.result(),
         otherFileSystems: elsewhere.result(),

@@ -6,7 +6,7 @@ import { counted, formatBytes } from "#kernel/text.ts";
 
 /** A kernel with its files in /boot, not a package that needs the newest one. */
 const kernel = /^(linux-image-(unsigned-)?\d|kernel(-core|-default)?$)/;
-/** What has the image of the newest kernel made anew. */
+/** What has the image of the newest kernel rebuilt. */
 const remakesImage =
   /^(linux-(image|modules|firmware)|kernel|initramfs-tools|dracut|firmware-|.*microcode|cryptsetup|lvm2|mdadm|plymouth|busybox|kmod|udev|systemd$)/;
 /** Besides the packages: /etc, lists, logs. */
@@ -20,14 +20,14 @@ interface Demand {
 
 const cleanUp = "the fix disk_cleanup removes what can go without loss";
 
-interface Room {
+interface SpacePorts {
   readonly manager: Pick<PackageManager, "installed" | "files">;
   readonly fileSystems: FileSystems;
-  readonly backend: Pick<SnapshotBackend, "folder">;
+  readonly backend: Pick<SnapshotBackend, "directory">;
   readonly takesSnapshot: boolean;
 }
 
-/** @throws DomainError `UNAVAILABLE` for one that cannot be looked at. */
+/** @throws DomainError `UNAVAILABLE` for one that cannot be inspected. */
 function requireRead(found: MountedFileSystem | UnreadableFileSystem): MountedFileSystem {
   if (!("unreadable" in found)) return found;
   const { path, unreadable } = found;
@@ -53,9 +53,9 @@ async function bootDemand(
 }
 
 /** Refuses an update that would run out of space on the way. @throws DomainError `UNAVAILABLE` with figures and a remedy. */
-export async function requireRoom(
+export async function requireDiskSpace(
   plan: TransactionPlan,
-  { manager, backend, fileSystems, takesSnapshot }: Room,
+  { manager, backend, fileSystems, takesSnapshot }: SpacePorts,
   signal: AbortSignal,
 ): Promise<void> {
   if (plan.changes.length === 0) return;
@@ -68,7 +68,7 @@ export async function requireRoom(
     ["/boot", await bootDemand(plan, boot, () => manager.installed(signal))],
     ["/usr", { what: "the packages", bytes: Math.max(plan.diskBytes, 0), remedy: cleanUp }],
     ["/var/cache", { what: "the downloads", bytes: plan.downloadBytes + spareBytes, remedy: cleanUp }],
-    [await backend.folder(), { what: "the snapshot", bytes: snapshotBytes, remedy: "delete snapshots" }],
+    [await backend.directory(), { what: "the snapshot", bytes: snapshotBytes, remedy: "delete snapshots" }],
   ];
   const demands = new Map<string, Demand[]>();
   for (const [path, demand] of wanted) {

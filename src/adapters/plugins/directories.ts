@@ -1,12 +1,12 @@
 import { basename, dirname, resolve } from "node:path";
 import type { Looked, TakeLook } from "#adapters/exec/look.ts";
-import type { FoundPlugin, PluginFolders } from "#domain/ports/plugins.ts";
+import type { FoundPlugin, PluginDirectories } from "#domain/ports/plugins.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import { isShown, type PluginAnswer, pluginsOfFolders, self } from "./inspect.ts";
+import { isShown, type PluginAnswer, pluginsOfDirectories, self } from "./inspect.ts";
 import { manifestName } from "./manifest.ts";
 import type { Owner } from "./trust.ts";
 
-/** A change may come in the same moment of the file system's clock as the one before it, and is then not seen by its time. */
+/** A change may come at the same time of the file system's clock as the one before it, and is then not seen by its time. */
 const settledMs = 2_000;
 
 const noAnswer = "its file system gives no answer";
@@ -45,12 +45,12 @@ function withoutRepetitions(all: readonly FoundPlugin[]): readonly FoundPlugin[]
   });
 }
 
-export function createPluginFolders(ports: {
+export function createPluginDirectories(ports: {
   readonly dirs: readonly string[];
   readonly now: () => number;
   readonly look: TakeLook;
   readonly owner?: Owner;
-}): PluginFolders {
+}): PluginDirectories {
   const { now, look, owner = self() } = ports;
   const dirs = ports.dirs.map((dir) => resolve(dir));
   const kept = new Map<string, Kept>();
@@ -62,7 +62,7 @@ export function createPluginFolders(ports: {
   }): Promise<LookedPlugins> => {
     const askedAt = now();
     const known = Object.fromEntries([...kept].map(([path, { signature }]) => [path, signature]));
-    const looked = await look(pluginsOfFolders, { ...wanted, owner, known }, signal).catch(unread);
+    const looked = await look(pluginsOfDirectories, { ...wanted, owner, known }, signal).catch(unread);
     for (const [path, answer] of looked.answers) {
       const { signature, newestMs = askedAt, found } = answer ?? {};
       if (answer === null || found !== undefined) kept.delete(path);
@@ -92,7 +92,7 @@ export function createPluginFolders(ports: {
       return withoutRepetitions(found);
     },
     async read(path) {
-      // What is not found is not read by its path either: whoever asks for it need not be who put it away there.
+      // What is not found is not read by its path either: anyone who asks for it need not be who put it away there.
       const isOurs = dirs.includes(dirname(path)) && isShown(basename(path));
       return isOurs ? foundIn(await lookAt({ dirs: [], paths: [path] }), path) : undefined;
     },

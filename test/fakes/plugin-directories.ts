@@ -1,16 +1,16 @@
-import type { FoundPlugin, PluginFolders, PluginManifest } from "#domain/ports/plugins.ts";
+import type { FoundPlugin, PluginDirectories, PluginManifest } from "#domain/ports/plugins.ts";
 
-export interface FakePluginFolders extends PluginFolders {
-  /** Puts a plugin into its folder, or changes it there. */
+export interface FakePluginDirectories extends PluginDirectories {
+  /** Puts a plugin into its directory, or changes it there. */
   readonly put: (name: string, manifest?: Partial<PluginManifest>) => FoundPlugin;
-  /** Makes a folder that cannot be loaded. */
+  /** Makes a directory that cannot be loaded. */
   readonly spoil: (name: string, fault: string) => void;
-  /** Changes something in the folder, so that its digest is another. */
+  /** Changes something in the directory, so that its digest is another. */
   readonly touch: (name: string) => void;
   readonly remove: (name: string) => void;
   /** Whether the directory gives no answer. */
   isSilent: boolean;
-  /** How often a folder was read by itself. */
+  /** How often a directory was read by itself. */
   reads: number;
 }
 
@@ -28,8 +28,8 @@ export const plainManifest = (name: string): PluginManifest => ({
   role: { type: "command", usage: undefined },
 });
 
-/** Folders of plugins in memory, each named after its plugin. */
-export function createFakePluginFolders(): FakePluginFolders {
+/** Directories of plugins in memory, each named after its plugin. */
+export function createFakePluginDirectories(): FakePluginDirectories {
   const plugins = new Map<string, FoundPlugin>();
   let changes = 0;
   const nextDigest = (): string => {
@@ -40,7 +40,7 @@ export function createFakePluginFolders(): FakePluginFolders {
   const silent = (path: string, name: string): FoundPlugin => {
     return { path, name, loaded: { fault: "its file system gives no answer", type: undefined, isUnread: true } };
   };
-  const fake: FakePluginFolders = {
+  const fake: FakePluginDirectories = {
     isSilent: false,
     reads: 0,
     find() {

@@ -8,14 +8,14 @@ const kind = { compact: true, keyedHash: true, compress: true };
 const thisBoot = readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim().replaceAll("-", "");
 
 /** A directory of journals that are written to while somebody reads them. */
-export interface LiveFolder {
+export interface LiveDirectory {
   readonly path: string;
   /** Appends to a file of the directory, which is made where needed. */
   readonly append: (file: string, entries: readonly AnyEntry[]) => void;
   readonly remove: () => void;
 }
 
-export function createLiveFolder(): LiveFolder {
+export function createLiveDirectory(): LiveDirectory {
   const path = mkdtempSync(join(tmpdir(), "steward-journal-"));
   return {
     path,

@@ -8,7 +8,7 @@ export type Turn = { readonly next: StoredNotification } | { readonly waitMs: nu
  * subject keep their order, since the last one counts: with each that is tried, those before it are tried again, and it waits for
  * them. One that has failed for some ten minutes holds nothing up any more: it may be the only one that is not taken.
  */
-export type Turns = ReturnType<typeof createTurns>;
+export type QueueOrder = ReturnType<typeof createQueueOrder>;
 
 /** With the pauses between them eleven minutes. */
 const holdingAttempts = 6;
@@ -27,7 +27,7 @@ function upTo(last: StoredNotification, queued: readonly StoredNotification[]): 
   return [...found.reverse(), last];
 }
 
-export function createTurns(monotonicMs: () => number) {
+export function createQueueOrder(monotonicMs: () => number) {
   /** When failed ones are due; all others are, and after a restart all. */
   const due = new Map<string, number>();
   const dueAt = ({ id }: StoredNotification): number => due.get(id) ?? Number.NEGATIVE_INFINITY;

@@ -1,15 +1,15 @@
 import { basename } from "node:path";
 import { createIgnore } from "#domain/health/check.ts";
-import type { BackupFolders, NewestFile } from "#domain/ports/backups.ts";
+import type { BackupDirectories, NewestFile } from "#domain/ports/backups.ts";
 
-/** @param folders the files of each directory. */
-export const createFakeBackupFolders = (
-  folders: Readonly<Record<string, readonly NewestFile[]>> = {},
+/** @param directories the files of each directory. */
+export const createFakeBackupDirectories = (
+  directories: Readonly<Record<string, readonly NewestFile[]>> = {},
   isComplete = true,
-): BackupFolders => ({
+): BackupDirectories => ({
   newest(_, latestAt) {
     return Promise.resolve(({ directory, pattern }) => {
-      const files = folders[directory];
+      const files = directories[directory];
       if (files === undefined) return undefined;
       const matches = createIgnore([pattern]);
       const counted = files.filter(

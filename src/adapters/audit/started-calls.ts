@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { preparePrivateDirectory } from "#adapters/files/index.ts";
-import type { BegunCall } from "#domain/ports/audit.ts";
+import type { StartedCall } from "#domain/ports/audit.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { orUndefinedSync } from "#kernel/errors.ts";
 import { parseEntry } from "./chain.ts";
@@ -12,7 +12,7 @@ const maxLeft = 10_000;
 
 const removeNote = (path: string): void => orUndefinedSync(() => unlinkSync(path));
 
-function readLeft(path: string): BegunCall["entry"] | undefined {
+function readLeft(path: string): StartedCall["entry"] | undefined {
   const handle = openSync(path, readFlags);
   try {
     const stat = fstatSync(handle);
@@ -23,16 +23,16 @@ function readLeft(path: string): BegunCall["entry"] | undefined {
   }
 }
 
-/** Notes of the calls in progress, a file for each: what is left of them after a crash says what was begun. */
-export function openBegunCalls(stateDir: string) {
-  // Beside the log: in its own folder nothing can be removed where it is for appending only.
-  const folder = join(stateDir, "audit-begun");
-  preparePrivateDirectory(folder);
-  const left: readonly BegunCall[] = readdirSync(folder, { withFileTypes: true })
+/** Notes of the calls in progress, a file for each: what is left of them after a crash says what was started. */
+export function openStartedCalls(stateDir: string) {
+  // Beside the log: in its own directory nothing can be removed where it is for appending only.
+  const directory = join(stateDir, "audit-begun");
+  preparePrivateDirectory(directory);
+  const left: readonly StartedCall[] = readdirSync(directory, { withFileTypes: true })
     .filter((each) => each.isFile())
     .slice(0, maxLeft)
     .flatMap(({ name }) => {
-      const path = join(folder, name);
+      const path = join(directory, name);
       const entry = readLeft(path);
       if (entry !== undefined) return [{ entry, forget: () => removeNote(path) }];
       removeNote(path);
@@ -43,13 +43,13 @@ export function openBegunCalls(stateDir: string) {
   let count = 0;
   return {
     left,
-    begin(entry: BegunCall["entry"]): Dispose {
+    begin(entry: StartedCall["entry"]): Dispose {
       count += 1;
-      const path = join(folder, `${prefix}-${count}`);
+      const path = join(directory, `${prefix}-${count}`);
       const bytes = Buffer.from(JSON.stringify(entry));
       const handle = openNew(path);
       try {
-        if (writeSync(handle, bytes) < bytes.length) throw new Error("there is no room for a whole note");
+        if (writeSync(handle, bytes) < bytes.length) throw new Error("there is no space for a complete note");
       } catch (error) {
         removeNote(path);
         throw error;

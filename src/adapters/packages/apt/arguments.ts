@@ -42,7 +42,7 @@ export const withoutSources = [
   "--option=Dir::Etc::sourceparts=/dev/null",
 ] as const;
 
-/** The names of Debian's policy; anything else is no name, and is not passed on. */
+/** The names of Debian's policy; anything else is not a name, and is not passed on. */
 export const isPackageName = (name: string): boolean => /^[a-z0-9][a-z0-9+.-]*(:[a-z0-9-]+)?$/.test(name);
 
 export const isVersion = (version: string): boolean => /^[A-Za-z0-9][A-Za-z0-9.+:~-]*$/.test(version);
@@ -50,7 +50,7 @@ export const isVersion = (version: string): boolean => /^[A-Za-z0-9][A-Za-z0-9.+
 export const keepSettings = ["--force-confdef", "--force-confold"] as const;
 
 /** Nothing is removed beyond the plan, and settings of the host do not widen it. */
-const commonWords = [
+const commonArguments = [
   "--quiet",
   "--assume-yes",
   ...withoutCaches,
@@ -62,31 +62,31 @@ const commonWords = [
   ...keepSettings.map((option) => `--option=Dpkg::Options::=${option}`),
 ] as const;
 
-export interface AptWords {
+export interface AptArguments {
   readonly options: readonly string[];
   readonly verb: "install" | "upgrade" | "dist-upgrade" | "autoremove" | "remove" | "purge";
   readonly operands: readonly string[];
 }
 
-export const toArguments = ({ options, verb, operands }: AptWords): readonly string[] => [
-  ...commonWords,
+export const toArguments = ({ options, verb, operands }: AptArguments): readonly string[] => [
+  ...commonArguments,
   ...options,
   verb,
   ...(operands.length > 0 ? ["--", ...operands] : []),
 ];
 
-export const wordOf = ({ name, architecture }: PackageChange): string =>
+export const packageArgument = ({ name, architecture }: PackageChange): string =>
   architecture === "all" ? name : `${name}:${architecture}`;
 
 function operandOf(change: PackageChange): string {
-  const word = wordOf(change);
+  const word = packageArgument(change);
   if (!isPackageName(word)) throw new UpdateRefused(`${word} is not a package name`);
   if (change.to === null) return `${word}-`;
   if (!isVersion(change.to)) throw new UpdateRefused(`${change.to} is not a version of ${word}`);
   return `${word}=${change.to}`;
 }
 
-export const wordsFor = (changes: readonly PackageChange[], isPurge = false): AptWords => ({
+export const argumentsFor = (changes: readonly PackageChange[], isPurge = false): AptArguments => ({
   options: [
     "--no-install-recommends",
     ...(changes.some(({ to }) => to === null) ? [] : ["--no-remove"]),

@@ -14,13 +14,13 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { lookHere } from "#adapters/exec/look.ts";
-import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
+import { createPluginDirectories, inspectPlugin } from "#adapters/plugins/index.ts";
 import type { Random } from "../../support/random.ts";
 import { expectThat, type FuzzTarget } from "../target.ts";
 
 /*
- * An input is a folder of plugins as lines: `file PATH MODE CONTENT`, `folder PATH MODE`, `link PATH TARGET`, parted by tabs. What
- * leads out of the folder is not made; links may lead anywhere.
+ * An input is a directory of plugins as lines: `file PATH MODE CONTENT`, `folder PATH MODE`, `link PATH TARGET`, parted by tabs. What
+ * leads out of the directory is not made; links may lead anywhere.
  */
 
 const mostEntries = 40;
@@ -48,7 +48,7 @@ function placeOf(root: string, path: string): string | undefined {
   return isPath && names.length <= 8 ? join(root, ...names) : undefined;
 }
 
-/** A step that the file system refuses, such as a file in the place of a folder, is left out. */
+/** A step that the file system refuses, such as a file in the place of a directory, is left out. */
 function attempt(work: () => void): void {
   try {
     work();
@@ -78,10 +78,10 @@ function build(root: string, input: Buffer): void {
   }
 }
 
-/** Everything below a folder, without following links. */
-function below(folder: string): readonly string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name);
+/** Everything below a directory, without following links. */
+function below(directory: string): readonly string[] {
+  return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(directory, entry.name);
     return entry.isDirectory() ? [path, ...below(path)] : [path];
   });
 }
@@ -165,7 +165,7 @@ export const target: FuzzTarget = {
   mutate,
   open() {
     const root = mkdtempSync(join(tmpdir(), "plugins-"));
-    for (const folder of [root, tmpdir()]) chmodSync(folder, 0o755);
+    for (const directory of [root, tmpdir()]) chmodSync(directory, 0o755);
     mkdirSync(join(root, "outside"));
     writeFileSync(join(root, "outside/plugin.yaml"), secret);
     writeFileSync(join(root, "outside/run"), "#!/bin/sh\n", { mode: 0o755 });
@@ -177,7 +177,7 @@ export const target: FuzzTarget = {
         mkdirSync(dir, { mode: 0o755 });
         build(dir, input);
         now += 1;
-        const found = await createPluginFolders({ dirs: [dir], now: () => now, look: lookHere }).find();
+        const found = await createPluginDirectories({ dirs: [dir], now: () => now, look: lookHere }).find();
         for (const { path, name, loaded } of found) {
           if ("fault" in loaded) {
             expectThat(
@@ -199,12 +199,12 @@ export const target: FuzzTarget = {
           const [exec] = loaded.manifest.command;
           expectThat(
             lstatSync(exec).isFile() && realpathSync(exec).startsWith(`${inside}/`),
-            `${exec} is no file of the plugin`,
+            `${exec} is not a file of the plugin`,
           );
           expectThat(readFileSync(exec).length > 0, `${exec} is empty`);
           expectThat(inspectPlugin(path).length === 0, `it is used, and has faults: ${inspectPlugin(path).join("; ")}`);
         }
-        const again = await createPluginFolders({ dirs: [dir], now: () => now, look: lookHere }).find();
+        const again = await createPluginDirectories({ dirs: [dir], now: () => now, look: lookHere }).find();
         expectThat(JSON.stringify(again) === JSON.stringify(found), "it is read otherwise a second time");
         for (const { path, loaded } of found) {
           if (!("digest" in loaded)) continue;
@@ -212,7 +212,7 @@ export const target: FuzzTarget = {
           writeFileSync(join(path, `new-${createHash("sha256").update(path).digest("hex").slice(0, 8)}`), "", {
             mode: 0o644,
           });
-          const after = await createPluginFolders({ dirs: [dir], now: () => now, look: lookHere }).read(path);
+          const after = await createPluginDirectories({ dirs: [dir], now: () => now, look: lookHere }).read(path);
           const digest = after !== undefined && "digest" in after.loaded ? after.loaded.digest : undefined;
           expectThat(digest !== undefined && digest !== loaded.digest, `a new file in ${path} does not show`);
         }

@@ -1,4 +1,4 @@
-/** Names, allowed values, defaults and examples that a JSON schema mentions: the words of whoever writes such a value. */
+/** Names, allowed values, defaults and examples that a JSON schema mentions: the words of anyone who writes such a value. */
 export function wordsOfSchema(schema: unknown): readonly string[] {
   const words = new Set<string>();
   const add = (value: unknown): void => {

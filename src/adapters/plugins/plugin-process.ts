@@ -32,7 +32,7 @@ export const ended = (
 ): PluginEnd => ({ exitCode, stdout, stderr, isTruncated: truncated });
 
 const searchPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
-export const programFolders: readonly string[] = searchPath.split(":");
+export const programDirectories: readonly string[] = searchPath.split(":");
 
 export const environmentOf = ({ manifest, path }: PluginCall, home: string): readonly string[] => [
   `PATH=${searchPath}`,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { StoredNotification } from "#domain/ports/notifications.ts";
-import { createTurns } from "./turns.ts";
+import { createQueueOrder } from "./queue-order.ts";
 
 const notification = (id: string, subject: string, attempts = 0): StoredNotification => ({
   id,
@@ -18,13 +18,13 @@ const notification = (id: string, subject: string, attempts = 0): StoredNotifica
 
 it("after a restart all notifications are due, those never tried first", () => {
   const [tried, untried] = [notification("1", "a", 7), notification("2", "b")];
-  expect(createTurns(() => 0).turn([untried, tried])).toEqual({ next: untried });
-  expect(createTurns(() => 0).turn([tried, untried])).toEqual({ next: untried });
+  expect(createQueueOrder(() => 0).turn([untried, tried])).toEqual({ next: untried });
+  expect(createQueueOrder(() => 0).turn([tried, untried])).toEqual({ next: untried });
 });
 
 it("when all notifications pause, the one that is due first is next, at its time", () => {
   let nowMs = 0;
-  const turns = createTurns(() => nowMs);
+  const turns = createQueueOrder(() => nowMs);
   const queued = [notification("1", "a", 2), notification("2", "b", 1)];
   for (const [index, each] of queued.entries()) turns.pause(each, queued, index === 0 ? 20 : 10);
   expect(turns.turn(queued)).toEqual({ waitMs: 10 });
@@ -34,7 +34,7 @@ it("when all notifications pause, the one that is due first is next, at its time
 
 it("a notification that pauses is overtaken by other subjects, not by a later one of its own", () => {
   let nowMs = 0;
-  const turns = createTurns(() => nowMs);
+  const turns = createQueueOrder(() => nowMs);
   const [failed, later, other] = [notification("1", "a", 1), notification("2", "a", 1), notification("3", "b", 1)];
   const queued = [failed, later, other];
   expect(turns.turn(queued)).toEqual({ next: failed });
@@ -46,7 +46,7 @@ it("a notification that pauses is overtaken by other subjects, not by a later on
 });
 
 it("a notification that has failed for long holds up no later one of its subject", () => {
-  const turns = createTurns(() => 0);
+  const turns = createQueueOrder(() => 0);
   const [failed, later] = [notification("1", "a", 7), notification("2", "a")];
   turns.pause(failed, [failed], 10);
   turns.added(later, [failed, later]);
@@ -56,7 +56,7 @@ it("a notification that has failed for long holds up no later one of its subject
 });
 
 it("a notification that shares a check with a queued group goes after it", () => {
-  const turns = createTurns(() => 0);
+  const turns = createQueueOrder(() => 0);
   const checks = (id: string, subject: string, attempts: number): StoredNotification => ({
     ...notification(id, subject, attempts),
     kind: "check_failed",
@@ -78,7 +78,7 @@ it("after any failures, all notifications are sent, those of each subject in ord
     fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
       let nowMs = 0;
       let queued: readonly StoredNotification[] = [];
-      const turns = createTurns(() => nowMs);
+      const turns = createQueueOrder(() => nowMs);
       const next = (): StoredNotification | undefined => {
         const turn = turns.turn(queued);
         return turn !== undefined && "next" in turn ? turn.next : undefined;

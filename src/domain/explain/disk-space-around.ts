@@ -22,8 +22,8 @@ const lineOf = ({ path, type, bytes, entries }: DiskUsage["largest"][number]): s
 const whole = (lines: readonly string[], { truncated }: DiskUsage): readonly string[] =>
   truncated === null ? lines : [...lines, `not all of it was read (${truncated})`];
 
-export const roomTaken: Surrounding = {
-  title: "What takes most room, as far as the service may read it",
+export const diskSpaceUsed: Surrounding = {
+  title: "What uses most space, as far as the service may read it",
   scope: "disk-usage:read",
   concerns: (result) => result.check_id === "disk_space" && pathIn(result) !== undefined,
   async read(reads, result, context) {
@@ -36,16 +36,16 @@ export const roomTaken: Surrounding = {
   },
 };
 
-export const inodesTaken: Surrounding = {
+export const inodesUsed: Surrounding = {
   title: "Directories with most entries, as far as the service may read it",
   scope: "disk-usage:read",
   concerns: (result) => result.check_id === "inode_usage" && pathIn(result) !== undefined,
   async read(reads, result, context) {
     const usage = await measure("entries", reads, result, context);
-    const folders = usage.largest.filter(({ type }) => type === "folder");
+    const directories = usage.largest.filter(({ type }) => type === "folder");
     return {
       lines: whole(
-        folders.map(({ path, entries }) => `${path}/: ${entries} entries`),
+        directories.map(({ path, entries }) => `${path}/: ${entries} entries`),
         usage,
       ),
     };
