@@ -13,7 +13,7 @@ const headLine = (seq: number, hash: string, directory = log.directory): string 
     time: "2026-01-01T00:00:00.000Z",
     seq,
     hash,
-    folder: directory,
+    directory,
     msg: "audit checkpoint",
   });
 
