@@ -13,7 +13,7 @@ const headLine = (seq: number, hash: string, directory = log.directory): string 
     time: "2026-01-01T00:00:00.000Z",
     seq,
     hash,
-    directory,
+    folder: directory,
     msg: "audit checkpoint",
   });
 
