@@ -104,17 +104,17 @@ export function exportHandlers(ports: {
     throw new DomainError(code, message, { ...details });
   }
 
-  /** @param onBegun is called with the files that cannot be read, before the first part. */
+  /** @param onStarted is called with the files that cannot be read, before the first part. */
   async function* partsOf(
     query: ExportQuery,
     reading: Reading,
-    onBegun: (unread: UnreadFiles) => void,
+    onStarted: (unread: UnreadFiles) => void,
   ): AsyncGenerator<Uint8Array> {
     const leave = takePlace(reading.owner);
     try {
       let part = await partOf(query, reading);
       if (part.written === undefined && part.next === undefined) await requireJournal(query, reading);
-      onBegun(part.unread);
+      onStarted(part.unread);
       const named = new Set(part.unread.map(({ file }) => file));
       for (;;) {
         yield part.bytes;
