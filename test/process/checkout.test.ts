@@ -80,7 +80,7 @@ const release = (): void => rmSync(inCheckout("hold"));
 const npmLog = (): readonly string[] =>
   existsSync(inCheckout("npm.log")) ? readFileSync(inCheckout("npm.log"), "utf8").trim().split("\n") : [];
 const npmBegan = (times = 1): Promise<true> =>
-  until("start of npm", () => npmLog().filter((line) => line === "begun").length === times || undefined);
+  until("start of npm", () => npmLog().filter((line) => line === "started").length === times || undefined);
 
 describe("scripts/run", () => {
   it("installs once for two commands at once, and runs both", async () => {
@@ -91,7 +91,7 @@ describe("scripts/run", () => {
     await until("word of the second command", () => second.output().includes("waiting for another") || undefined);
     release();
     expect(await Promise.all([first.ended, second.ended])).toEqual([0, 0]);
-    expect(npmLog()).toEqual(["begun", "done"]);
+    expect(npmLog()).toEqual(["started", "done"]);
     expect([first.output(), second.output()]).toEqual([
       expect.stringMatching(/installing development dependencies\n(.*\n)*first\n$/),
       expect.stringMatching(/waiting for another command that installs dependencies here\n(.*\n)*second\n$/),
@@ -145,7 +145,7 @@ describe("scripts/run", () => {
   it("installs again where the Node is missing though the stamp is there, and takes a development installation for both", async () => {
     expect(await start("development").ended).toBe(0);
     expect(await start("production").ended).toBe(0);
-    expect(npmLog()).toEqual(["begun", "done"]);
+    expect(npmLog()).toEqual(["started", "done"]);
     rmSync(inCheckout("node_modules/.bin"), { recursive: true });
     expect(await start("production").ended).toBe(0);
     expect(npmLog()).toHaveLength(4);
