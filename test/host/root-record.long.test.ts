@@ -111,7 +111,7 @@ describeOnHost("the record of the privileged side", { checks: ["disk_space"] }, 
         const stateDir = "/var/lib/steward";
         const log = openAuditLog({ stateDir, clock: systemClock, onTrouble, onRepaired: ignored, onRotated: ignored });
         logRootRequest({ log, clock: systemClock }, { id: "${forged}", request: "updates.apply" });
-        process.stdout.write(JSON.stringify({ ...log.head(), directory: log.directory, msg: "audit checkpoint" }) + "\\n");
+        process.stdout.write(JSON.stringify({ ...log.head(), folder: log.directory, msg: "audit checkpoint" }) + "\\n");
         process.exit(0);`;
       const dropIn = "/etc/systemd/system/steward.service.d/60-forge.conf";
       await session.host.writeFile("/opt/forge.mjs", script, 0o644);
