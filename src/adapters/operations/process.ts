@@ -1,5 +1,4 @@
-import { readBootId } from "#adapters/boot-id/index.ts";
-import { isRunning, statOf } from "#adapters/exec/process-stat.ts";
+import { isRunning, readBootId, statOf } from "#adapters/exec/proc.ts";
 import { type ErrorCode, isErrorCode } from "#contract/errors.ts";
 import { type OperationError, type OperationStatus, operationStatuses } from "#contract/operation-entry.ts";
 import type { OperationSpec, OperationState, ProcessIdentity } from "#domain/ports/operations.ts";

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { endianness } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { unitOfProcess } from "#adapters/exec/proc.ts";
 import type { ProcessSignal } from "#contract/processes.ts";
-import { unitOfProcess } from "#domain/common/control-group.ts";
 import {
   type DeletedFiles,
   type Process,

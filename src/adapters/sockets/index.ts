@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { unitOfProcess } from "#adapters/exec/proc.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
-import { unitOfProcess } from "#domain/common/control-group.ts";
 import type { ListeningSockets, SocketOwner } from "#domain/ports/network.ts";
 import { isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
 import { listeningPorts, openPorts, socketsAt } from "./open-ports.ts";
