@@ -1,6 +1,6 @@
 import type { PresentPackage } from "#domain/ports/packages.ts";
 import { SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.ts";
-import { isNumber, isRecord, isString, type JsonObject } from "#kernel/values.ts";
+import { isCount, isNumber, isRecord, isString, type JsonObject } from "#kernel/values.ts";
 import { isKeptOut, type TreeEntry } from "./tree.ts";
 
 /** The form of `manifest.json`; another number is another form, and is refused. */
@@ -42,7 +42,7 @@ function reader(value: unknown, what: string) {
   const isIn =
     (highest: number) =>
     (found: unknown): found is number =>
-      isNumber(found) && Number.isSafeInteger(found) && found >= 0 && found <= highest;
+      isCount(found) && found <= highest;
   return {
     has: (key: string): boolean => Object.hasOwn(fields, key),
     text(key: string, form?: RegExp): string {
