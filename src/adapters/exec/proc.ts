@@ -1,5 +1,8 @@
 import { readFileSync } from "node:fs";
-import { isProcessGone, orUndefinedSync } from "#kernel/errors.ts";
+import { isProcessGone, isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
+
+/** Undefined where the process is gone, or this user may not look at it. */
+export const ifInReach = <T>(read: () => T): T | undefined => orUndefinedSync(read, isProcessOutOfReach);
 
 export interface ProcessStat {
   readonly state: string;
