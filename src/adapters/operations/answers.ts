@@ -15,7 +15,7 @@ export interface KeptAnswer {
   };
 }
 
-export function parseAnswer(text: string): KeptAnswer | undefined {
+function parseAnswer(text: string): KeptAnswer | undefined {
   const { id, fingerprint, at, answer } = parseJsonObject(text) ?? {};
   if (!isRecord(answer) || !isRecord(answer["headers"])) return undefined;
   const { status, headers, body } = answer;
