@@ -10,6 +10,7 @@ import { roles } from "#contract/scopes.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
+import { shellQuoted } from "#kernel/text.ts";
 import type { PartContext } from "./part.ts";
 
 export const keyMade = "key.made";
@@ -39,8 +40,6 @@ function keptKeyFile(keyring: Pick<Keyring, "find">, stateDir: string): string |
     return undefined;
   }
 }
-
-const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 function firstKeyText(path: string, url: string, config: Config, certNames: readonly string[]): string {
   const { host, port } = new URL(url);

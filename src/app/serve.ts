@@ -3,7 +3,7 @@ import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { prepareStateDir } from "#adapters/keystore/state-dir.ts";
 import { takePassedSockets } from "#adapters/local-sockets/index.ts";
-import { createOperationId } from "#adapters/operations/record.ts";
+import { createOperationId } from "#adapters/operations/files.ts";
 import { createServiceManager, takeManagerVariables } from "#adapters/service-manager/index.ts";
 import type { Config } from "#config/load.ts";
 import { checkOwnAddress, statusWords } from "#domain/health/prober.ts";

@@ -46,6 +46,9 @@ export function flatKey(text: string, key: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
+/** A word of a POSIX shell. */
+export const shellQuoted = (word: string): string => `'${word.replaceAll("'", String.raw`'\''`)}'`;
+
 const placeholder = /\{([a-z_]+)\}/g;
 
 /**

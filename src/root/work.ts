@@ -2,7 +2,7 @@ import { createAccounts } from "#adapters/accounts/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { lookApart } from "#adapters/exec/look.ts";
-import { createHostNames } from "#adapters/hostname/index.ts";
+import { createHostNames, createTimeSettings } from "#adapters/host-settings/index.ts";
 import { createReboots } from "#adapters/logind/index.ts";
 import { createLogins } from "#adapters/logins/index.ts";
 import { openSharedOperationStore } from "#adapters/operations/index.ts";
@@ -11,7 +11,6 @@ import { createPluginSandbox, openConfirmedPlugins } from "#adapters/plugins/ind
 import { createProcesses, readAllDeletedFiles, readAllIo, readOwners } from "#adapters/procfs/processes.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
-import { createTimeSettings } from "#adapters/timedate/settings.ts";
 import { pluginSettings } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
 import { isUnhealthy } from "#contract/checks.ts";

@@ -3,7 +3,7 @@ import type { ErrorBody } from "#contract/error-body.ts";
 import type { Operation } from "#contract/operation.ts";
 import { isGateable, scopes } from "#contract/scopes.ts";
 import type { WindowPlan } from "#domain/access/window-gate.ts";
-import type { Calendar } from "#domain/ports/calendar.ts";
+import type { Calendar } from "#kernel/clock.ts";
 import { createFakeCalendar } from "../fakes/calendar.ts";
 import { errorWith, send, type TestReply, type TestRequest } from "./harness.ts";
 import { type MutableService, mutations, prepareMutation, startMutableService } from "./mutations.ts";

@@ -1,4 +1,4 @@
-import type { Calendar } from "#domain/ports/calendar.ts";
+import type { Calendar } from "#kernel/clock.ts";
 
 /** A time that comes again after each interval, from midnight UTC on. */
 export const createFakeCalendar = (everyMs: number): Calendar => ({

@@ -1,4 +1,4 @@
-import type { PasskeyRecord, PasskeyStore } from "#domain/ports/passkeys.ts";
+import type { PasskeyRecord, PasskeyStore } from "#domain/ports/sessions.ts";
 
 export interface FakePasskeyStore extends PasskeyStore {
   /** What writing throws while it is set, as a full disk makes it. */

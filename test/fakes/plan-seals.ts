@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { PlanSeals } from "#domain/ports/plans.ts";
+import type { PlanSeals } from "#domain/ports/approvals.ts";
 
 export interface FakePlanSeals extends PlanSeals {
   /** What recording a use throws while it is set, as a full disk makes it. */

@@ -24,7 +24,7 @@ const programs = ["app", "root"];
 /** Layers whose directories do not import each other, and the directories that all others of the layer stand on, each on those before it. */
 const partsStandOn: Record<string, readonly string[]> = {
   domain: ["common", "ports"],
-  adapters: ["files", "journal-format", "exec", "sqlite", "link-local", "boot-id"],
+  adapters: ["files", "journal-format", "exec", "sqlite", "link-local"],
   "adapters/packages": ["common"],
   transports: [],
 };

@@ -4,8 +4,7 @@ import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
-import { createHostFiles } from "#adapters/host-files/index.ts";
-import { getBySocket } from "#adapters/socket-http/index.ts";
+import { createHostFiles, getBySocket } from "#adapters/host-files/index.ts";
 import { containersCheck } from "#domain/health/checks/containers.ts";
 import { enginesOn, readContainers } from "#domain/health/container-engines.ts";
 import { until } from "../process/support/until.ts";

@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { createOperationId, isOperationId } from "#adapters/operations/files.ts";
 import { openOperationStore } from "#adapters/operations/index.ts";
-import { createOperationId, isOperationId } from "#adapters/operations/record.ts";
 import { queuedState } from "#domain/operations/state.ts";
 import type { OperationSpec, OperationState, OperationStore } from "#domain/ports/operations.ts";
 import { createFakeOperationStore } from "../fakes/operation-store.ts";

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { startDetached } from "#adapters/exec/detached.ts";
 import { exec } from "#adapters/exec/index.ts";
-import { parseStat } from "#adapters/exec/process-stat.ts";
+import { parseStat } from "#adapters/exec/proc.ts";
 import { createTaskLauncher } from "#adapters/operations/launcher.ts";
 import { isAlive, ownProcess } from "#adapters/operations/process.ts";
 import type { TaskLauncher } from "#domain/ports/operations.ts";

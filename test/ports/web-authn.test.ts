@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createWebAuthn } from "#adapters/webauthn/index.ts";
-import { PasskeyRefused, type WebAuthn } from "#domain/ports/passkeys.ts";
+import { PasskeyRefused, type WebAuthn } from "#domain/ports/sessions.ts";
 import { createAuthenticator } from "../api/authenticator.ts";
 
 const origin = "https://web1.example.org:8470";

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { type AuditRecord, auditOutcomes } from "#contract/audit.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditEntry } from "#domain/ports/audit.ts";
-import { isString, parseJsonObject } from "#kernel/values.ts";
+import { isCount, isString, parseJsonObject } from "#kernel/values.ts";
 
 export interface Link {
   readonly seq: number;
@@ -41,7 +41,6 @@ function sealedLine(entry: AuditEntry, after: Link): SealedLine {
 
 const isTextOrNull = (value: unknown): boolean => value === null || isString(value);
 const isFlag = (value: unknown): boolean => typeof value === "boolean";
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
 const isCountOrNull = (value: unknown): boolean => value === null || isCount(value);
 const isDigest = (value: unknown): boolean => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 

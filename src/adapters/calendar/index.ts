@@ -1,5 +1,5 @@
 import { Cron } from "croner";
-import type { Calendar } from "#domain/ports/calendar.ts";
+import type { Calendar } from "#kernel/clock.ts";
 
 /**
  * The times of a cron expression of five fields. A time that the change to summer time skips comes right after the gap; one

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { orElse, orUndefinedSync } from "#kernel/errors.ts";
-import { isRunning, statOf } from "./process-stat.ts";
+import { isRunning, statOf } from "./proc.ts";
 
 /** Processes that could not be killed, by the name of their work, and the paths that they wait for. */
 export interface LeftBehind {

@@ -1,5 +1,4 @@
-import { type FieldValue, fieldValue, sizeText, withoutStyles } from "./text.ts";
-import { isoTime, shortTime } from "./time.ts";
+import { type FieldValue, fieldValue, isoTime, shortTime, sizeText, withoutStyles } from "./text.ts";
 
 /** An entry with its fields as they are in the journal. */
 export interface RawEntry {

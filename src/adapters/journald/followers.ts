@@ -1,4 +1,4 @@
-import { readBootId } from "#adapters/boot-id/index.ts";
+import { readBootId } from "#adapters/exec/proc.ts";
 import type { LiveEntry, UnreadFile } from "#domain/ports/journal.ts";
 import { createFollower, type Follower } from "./follower.ts";
 import { parseCursor } from "./order.ts";

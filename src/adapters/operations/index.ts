@@ -5,18 +5,24 @@ import { preparePrivateDirectory, syncDirectory, writeFileAtomic, writeFileSynce
 import { queuedState } from "#domain/operations/state.ts";
 import type { OperationSpec, OperationStore } from "#domain/ports/operations.ts";
 import { errnoCode, orUndefinedSync } from "#kernel/errors.ts";
-import { appendLine, groupModes, isNoFile, type Modes, ownModes, readIfThere, tailOf } from "./files.ts";
-import { parseProcess, parseSpec, parseState } from "./process.ts";
 import {
+  appendLine,
   cancelName,
   claimName,
   directoriesName,
+  groupModes,
+  isNoFile,
   isOperationId,
+  type Modes,
   newestClaim,
   nobody,
+  ownModes,
+  readIfThere,
   specName,
   stateName,
-} from "./record.ts";
+  tailOf,
+} from "./files.ts";
+import { parseProcess, parseSpec, parseState } from "./process.ts";
 
 const making = ".new-";
 const removing = ".old-";

@@ -5,8 +5,8 @@ import { canStartUnits, escapeArgument } from "#adapters/exec/command.ts";
 import type { StartDetached } from "#adapters/exec/detached.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { TaskLauncher } from "#domain/ports/operations.ts";
+import { isOperationId } from "./files.ts";
 import { isAlive } from "./process.ts";
-import { isOperationId } from "./record.ts";
 
 export interface TaskProgram {
   readonly argv: readonly [program: string, ...args: string[]];

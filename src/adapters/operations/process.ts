@@ -1,11 +1,9 @@
-import { readBootId } from "#adapters/boot-id/index.ts";
-import { isRunning, statOf } from "#adapters/exec/process-stat.ts";
+import { isRunning, readBootId, statOf } from "#adapters/exec/proc.ts";
 import { type ErrorCode, isErrorCode } from "#contract/errors.ts";
 import { type OperationError, type OperationStatus, operationStatuses } from "#contract/operation-entry.ts";
 import type { OperationSpec, OperationState, ProcessIdentity } from "#domain/ports/operations.ts";
-import { isRecord, isString, parseJsonObject } from "#kernel/values.ts";
+import { isCount, isRecord, isString, parseJsonObject } from "#kernel/values.ts";
 
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 const isTime = (value: unknown): value is number | null => value === null || isCount(value);
 const isNullableText = (value: unknown): value is string | null => value === null || isString(value);
 const isStatus = (value: unknown): value is OperationStatus => operationStatuses.some((status) => status === value);
@@ -44,26 +42,6 @@ export function parseState(text: string): OperationState | undefined {
 export function parseProcess(text: string): ProcessIdentity | undefined {
   const { pid, startTicks, bootId } = parseJsonObject(text) ?? {};
   return isCount(pid) && isCount(startTicks) && isString(bootId) ? { pid, startTicks, bootId } : undefined;
-}
-
-export interface KeptAnswer {
-  readonly id: string;
-  readonly fingerprint: string;
-  readonly at: number;
-  readonly answer: {
-    readonly status: number;
-    readonly headers: Readonly<Record<string, string>>;
-    readonly body: string;
-  };
-}
-
-export function parseAnswer(text: string): KeptAnswer | undefined {
-  const { id, fingerprint, at, answer } = parseJsonObject(text) ?? {};
-  if (!isRecord(answer) || !isRecord(answer["headers"])) return undefined;
-  const { status, headers, body } = answer;
-  if (!isString(id) || !isString(fingerprint) || !isCount(at) || !isCount(status) || !isString(body)) return undefined;
-  const known = Object.entries(headers).flatMap(([name, value]) => (isString(value) ? [[name, value] as const] : []));
-  return { id, fingerprint, at, answer: { status, headers: Object.fromEntries(known), body } };
 }
 
 export function ownProcess(): ProcessIdentity {

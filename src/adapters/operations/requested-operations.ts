@@ -1,7 +1,5 @@
 import type { OperationSpec, OperationStore } from "#domain/ports/operations.ts";
 import { orUndefinedSync } from "#kernel/errors.ts";
-import { type ForeignDirectory, ForeignFileRefused, openForeignDirectory } from "./foreign-directory.ts";
-import { parseProcess, parseSpec, parseState } from "./process.ts";
 import {
   cancelName,
   claimName,
@@ -11,7 +9,9 @@ import {
   nobody,
   specName,
   stateName,
-} from "./record.ts";
+} from "./files.ts";
+import { type ForeignDirectory, ForeignFileRefused, openForeignDirectory } from "./foreign-directory.ts";
+import { parseProcess, parseSpec, parseState } from "./process.ts";
 
 const maxSpecBytes = 1024 * 1024;
 const maxStateBytes = 4 * 1024 * 1024;

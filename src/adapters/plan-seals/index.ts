@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { type Format, openExpendable, type StoreOptions } from "#adapters/sqlite/index.ts";
-import type { PlanSeals } from "#domain/ports/plans.ts";
+import type { PlanSeals } from "#domain/ports/approvals.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 
 const format = {

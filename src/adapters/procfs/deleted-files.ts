@@ -1,7 +1,7 @@
 import { readdirSync, readlinkSync, statSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { ifInReach } from "#adapters/exec/proc.ts";
 import type { DeletedFiles, Process } from "#domain/ports/processes.ts";
-import { isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
 
 /** Processes inspected between two turns of the event loop. */
 const batchSize = 16;
@@ -10,18 +10,16 @@ const deleted = " (deleted)";
 /** Memory that programs share, which is on no disk. */
 const memory = /^\/(?:memfd:|SYSV|dev\/zero)/;
 
-const orGone = <T>(work: () => T): T | undefined => orUndefinedSync(work, isProcessOutOfReach);
-
 /** Deleted files that a process has open; undefined where this user may not look at it. */
 function deletedOf(procDir: string, pid: number): DeletedFiles | undefined {
   const dir = `${procDir}/${pid}/fd`;
-  const names = orGone(() => readdirSync(dir));
+  const names = ifInReach(() => readdirSync(dir));
   if (names === undefined) return undefined;
   const files = new Map<string, { readonly path: string; readonly bytes: number }>();
   for (const name of names) {
-    const target = orGone(() => readlinkSync(`${dir}/${name}`));
+    const target = ifInReach(() => readlinkSync(`${dir}/${name}`));
     if (target === undefined || !target.startsWith("/") || !target.endsWith(deleted) || memory.test(target)) continue;
-    const found = orGone(() => statSync(`${dir}/${name}`));
+    const found = ifInReach(() => statSync(`${dir}/${name}`));
     // A file that is called so has a name.
     if (found?.isFile() === true && found.nlink === 0)
       files.set(`${found.dev}:${found.ino}`, { path: target.slice(0, -deleted.length), bytes: found.blocks * 512 });

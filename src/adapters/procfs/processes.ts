@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { endianness } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { ifInReach, unitOfProcess } from "#adapters/exec/proc.ts";
 import type { ProcessSignal } from "#contract/processes.ts";
-import { unitOfProcess } from "#domain/common/control-group.ts";
 import {
   type DeletedFiles,
   type Process,
@@ -18,7 +18,7 @@ import {
   SignalForbidden,
 } from "#domain/ports/processes.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { errnoCode, isProcessGone, isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
+import { errnoCode, isProcessGone } from "#kernel/errors.ts";
 import { readDeletedFiles } from "./deleted-files.ts";
 import { createCommandReader } from "./process-commands.ts";
 import { type ProcessStat, parseAuxiliary, parseIo, parseProcessStat, processState } from "./process-stat.ts";
@@ -48,22 +48,20 @@ const isPid = (name: string): boolean => {
   return first >= 0x31 && first <= 0x39;
 };
 
-const unlessGone = <T>(work: () => T): T | undefined => orUndefinedSync(work, isProcessOutOfReach);
-
 function look(procDir: string, pid: string): Look | undefined {
-  const stat = unlessGone(() => parseProcessStat(readFileSync(`${procDir}/${pid}/stat`, "utf8")));
+  const stat = ifInReach(() => parseProcessStat(readFileSync(`${procDir}/${pid}/stat`, "utf8")));
   return stat && { ...stat, state: processState(stat.state) };
 }
 
 /** Directories of processes are never of others than their effective users, whatever else of them is hidden. */
 const readUid = (procDir: string, { pid }: Pick<Process, "pid">): number | undefined =>
-  unlessGone(() => statSync(`${procDir}/${pid}`).uid);
+  ifInReach(() => statSync(`${procDir}/${pid}`).uid);
 
 const readUnit = (
   procDir: string,
   { pid, isKernelThread }: Pick<Process, "pid" | "isKernelThread">,
 ): string | null | undefined =>
-  isKernelThread ? null : unlessGone(() => unitOfProcess(readFileSync(`${procDir}/${pid}/cgroup`, "utf8")));
+  isKernelThread ? null : ifInReach(() => unitOfProcess(readFileSync(`${procDir}/${pid}/cgroup`, "utf8")));
 
 async function takeLooks(procDir: string): Promise<readonly Look[]> {
   const looks: Look[] = [];
@@ -283,7 +281,7 @@ async function readIo(procDir: string, processes: readonly Pick<Process, "pid">[
   const found = new Map<number, ProcessIo>();
   for (const [at, { pid }] of processes.entries()) {
     if (at % batchSize === batchSize - 1) await nextTurn();
-    const text = unlessGone(() => readFileSync(`${procDir}/${pid}/io`, "utf8"));
+    const text = ifInReach(() => readFileSync(`${procDir}/${pid}/io`, "utf8"));
     const io = text === undefined ? undefined : parseIo(text);
     if (io !== undefined) found.set(pid, io);
   }

@@ -6,8 +6,7 @@ import {
   type StoreOptions,
   textOrNull,
 } from "#adapters/sqlite/index.ts";
-import type { PasskeyRecord, PasskeyStore } from "#domain/ports/passkeys.ts";
-import type { CodeRecord, SessionRecord, SessionStore } from "#domain/ports/sessions.ts";
+import type { CodeRecord, PasskeyRecord, PasskeyStore, SessionRecord, SessionStore } from "#domain/ports/sessions.ts";
 import type { Dispose } from "#kernel/clock.ts";
 
 const format = {

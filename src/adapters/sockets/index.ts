@@ -1,18 +1,15 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { ifInReach, unitOfProcess } from "#adapters/exec/proc.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
-import { unitOfProcess } from "#domain/common/control-group.ts";
 import type { ListeningSockets, SocketOwner } from "#domain/ports/network.ts";
-import { isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
 import { listeningPorts, openPorts, socketsAt } from "./open-ports.ts";
 import { hasGlobalIpv6, parsePortRange, parseSockets, states } from "./parse.ts";
 
 /** Descriptors inspected between two turns of the event loop, and at most: about a millisecond, and a tenth of a second. */
 const batchSize = 256;
 const maxDescriptors = 50_000;
-
-const ifInReach = <T>(read: () => T): T | undefined => orUndefinedSync(read, isProcessOutOfReach);
 
 /** Undefined for a process that has just ended. */
 function ownerOf(directory: string, pid: string): SocketOwner | undefined {

@@ -1,6 +1,6 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { unitOfControlGroup } from "#domain/common/control-group.ts";
+import { unitOfControlGroup } from "#adapters/exec/proc.ts";
 import { type Listener, type Listeners, NetworkUnavailable } from "#domain/ports/network-state.ts";
 import { isNotFound } from "#kernel/errors.ts";
 import { firstLine } from "#kernel/text.ts";

@@ -3,8 +3,7 @@ import { readRegularFile } from "#adapters/files/index.ts";
 import type { CertificateDates, CertificateFiles } from "#domain/ports/network.ts";
 import { toDay } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import { type ClientTrust, certificatesIn } from "./index.ts";
-import { certificateBlock, neededIn } from "./needed.ts";
+import { anyCertificateBlock, type ClientTrust, certificatesIn, neededIn } from "./index.ts";
 
 const serverAuth = "1.3.6.1.5.5.7.3.1";
 const anyUsage = "2.5.29.37.0";
@@ -75,7 +74,7 @@ const maxBytes = 16 * 1024 * 1024;
 function readDates(path: string): readonly CertificateDates[] {
   try {
     const { content } = readRegularFile(path, { maxBytes });
-    const blocks = content.toString("latin1").match(certificateBlock);
+    const blocks = content.toString("latin1").match(anyCertificateBlock);
     return datesOf(blocks ?? [content]);
   } catch (error) {
     throw new Error(`cannot read ${path}: ${errorMessage(error)}`, { cause: error });

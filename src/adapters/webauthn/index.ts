@@ -5,7 +5,7 @@ import {
   type PasskeyPurpose,
   PasskeyRefused,
   type WebAuthn,
-} from "#domain/ports/passkeys.ts";
+} from "#domain/ports/sessions.ts";
 import { errorMessage } from "#kernel/errors.ts";
 
 /** EdDSA, ES256 and RS256, which is what Windows Hello makes. */

@@ -1,4 +1,4 @@
-import { readBootId } from "#adapters/boot-id/index.ts";
+import { readBootId } from "#adapters/exec/proc.ts";
 import {
   type ExpendableDatabase,
   type Format,

@@ -1,10 +1,9 @@
 import { createAccounts } from "#adapters/accounts/index.ts";
 import { lookApart } from "#adapters/exec/look.ts";
-import { createHostNames } from "#adapters/hostname/index.ts";
+import { createHostNames, createTimeSettings } from "#adapters/host-settings/index.ts";
 import { createReboots } from "#adapters/logind/index.ts";
 import { createLogins } from "#adapters/logins/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
-import { createTimeSettings } from "#adapters/timedate/settings.ts";
 import type { PartContext } from "#app/part.ts";
 import type { Operations } from "#domain/operations/operations.ts";
 import { isFinished } from "#domain/operations/state.ts";

@@ -28,9 +28,9 @@ import {
 } from "#domain/notifications/messages.ts";
 import { type Channels, createOutbox, type Outbox } from "#domain/notifications/outbox.ts";
 import type { AlertStore } from "#domain/ports/alerts.ts";
-import type { Calendar } from "#domain/ports/calendar.ts";
 import type { NotificationStore } from "#domain/ports/notifications.ts";
 import type { Probe, ProbeResult } from "#domain/ports/probe.ts";
+import type { Calendar } from "#kernel/clock.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { AuditPart } from "./audit.ts";
 import type { ApprovalsPart, WindowsPart } from "./gates.ts";

@@ -14,7 +14,7 @@ import { createOperations } from "#domain/operations/operations.ts";
 import { isFinished } from "#domain/operations/state.ts";
 import { createOperationStream } from "#domain/operations/stream.ts";
 import type { OperationStore, ProcessIdentity, TaskLauncher } from "#domain/ports/operations.ts";
-import { requireOperationScopes } from "#domain/updates/cancel-scopes.ts";
+import { requireOperationScopes } from "#domain/updates/package-changes.ts";
 import { updateKinds } from "#domain/updates/verbs.ts";
 import { createEmitter } from "#kernel/async.ts";
 import type { RootSide } from "#root/request.ts";

@@ -1,11 +1,10 @@
 import { Argument } from "commander";
+import { shellQuoted } from "#kernel/text.ts";
 import type { Command } from "../core/command.ts";
 import { allCommands, type CommandNode, describeCommand, type OptionNode } from "../core/command-tree.ts";
 import type { CommandPorts } from "../core/ports.ts";
 
-/** A word of a POSIX shell. */
-const word = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-const words = (list: readonly string[]): string => word(list.join(" "));
+const words = (list: readonly string[]): string => shellQuoted(list.join(" "));
 const pathText = ({ path }: CommandNode): string => path.join(" ");
 const takesValue = ({ value }: OptionNode): boolean => value !== "none";
 
@@ -34,7 +33,7 @@ const valueOptions = (root: CommandNode): readonly (readonly [names: readonly st
 /** A `case` branch for the value of each option, by what the option takes. */
 const valueBranches = (root: CommandNode, indent: string, complete: (value: OptionNode) => string): readonly string[] =>
   valueOptions(root).map(([names, option, { path }]) => {
-    const patterns = names.map((name) => word([...path, name].join(" "))).join("|");
+    const patterns = names.map((name) => shellQuoted([...path, name].join(" "))).join("|");
     return `${indent}${patterns}) ${complete(option)} ;;`;
   });
 
@@ -58,11 +57,11 @@ const wordsWalk = (root: CommandNode): string => `    if [[ -n $previous ]]; the
       continue
     fi
     case $each in
-    ${optionsWithValue(root).map(word).join("|")}) previous=$each ;;
+    ${optionsWithValue(root).map(shellQuoted).join("|")}) previous=$each ;;
     -*) ;;
     *)
       case "\${route:+$route }$each" in
-      ${allCommands(root).slice(1).map(pathText).map(word).join("|")}) route="\${route:+$route }$each" ;;
+      ${allCommands(root).slice(1).map(pathText).map(shellQuoted).join("|")}) route="\${route:+$route }$each" ;;
       esac
       ;;
     esac`;
@@ -93,7 +92,7 @@ function bash(root: CommandNode): string {
   });
   const lists = nodes.map((node) => {
     const flags = optionsAt(node, root).flatMap(({ names }) => names);
-    return `    ${word(pathText(node))}) commands=${words(choicesOf(node))}; options=${words(flags)}${further(node)} ;;`;
+    return `    ${shellQuoted(pathText(node))}) commands=${words(choicesOf(node))}; options=${words(flags)}${further(node)} ;;`;
   });
   return `# bash completion for steward, made by: steward completion bash
 _steward() {
@@ -154,13 +153,14 @@ complete -F _steward steward
 `;
 }
 
-const described = (name: string, description: string): string => word(`${name.replaceAll(":", "\\:")}:${description}`);
+const described = (name: string, description: string): string =>
+  shellQuoted(`${name.replaceAll(":", "\\:")}:${description}`);
 
 function zsh(root: CommandNode): string {
   const nodes = allCommands(root);
   const values = valueBranches(root, "      ", ({ value, choices, source }) => {
     if (source !== undefined) return `names=${source}`;
-    if (value === "choice") return `compadd -- ${choices.map(word).join(" ")}; return`;
+    if (value === "choice") return `compadd -- ${choices.map(shellQuoted).join(" ")}; return`;
     if (value === "file") return "_files; return";
     return value === "directory" ? "_files -/; return" : "return 1";
   });
@@ -172,7 +172,7 @@ function zsh(root: CommandNode): string {
     const options = optionsAt(node, root).flatMap(({ names, description }) =>
       names.map((name) => described(name, description)),
     );
-    return `    ${word(pathText(node))}) commands=(${commands.join(" ")}); options=(${options.join(" ")})${further(node)} ;;`;
+    return `    ${shellQuoted(pathText(node))}) commands=(${commands.join(" ")}); options=(${options.join(" ")})${further(node)} ;;`;
   });
   return `#compdef steward
 # zsh completion for steward, made by: steward completion zsh

@@ -1,7 +1,6 @@
 import { InvalidArgumentError } from "commander";
 import { createJournalFormat, fieldsOf, type JournalOutput, journalOutputs } from "#adapters/journal-format/output.ts";
-import { sizeText } from "#adapters/journal-format/text.ts";
-import { longTime } from "#adapters/journal-format/time.ts";
+import { longTime, sizeText } from "#adapters/journal-format/text.ts";
 import { valueBytes } from "#adapters/journal-format/whole-entry.ts";
 import { streamLogs } from "#client/stream.ts";
 import { logQueryLimit } from "#contract/limits.ts";

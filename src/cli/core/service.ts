@@ -2,6 +2,7 @@ import { accessSync, constants, lstatSync, readFileSync, realpathSync, statSync 
 import { dirname } from "node:path";
 import { isReachableByEverybody } from "#adapters/files/index.ts";
 import { errnoCode, errorMessage, orElse } from "#kernel/errors.ts";
+import { shellQuoted } from "#kernel/text.ts";
 import {
   assertBare,
   type Context,
@@ -35,8 +36,7 @@ export const serviceFlags = {
 } as const satisfies Record<keyof ServiceOptions, string>;
 
 /** A word quoted for a shell. */
-export const quoted = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+export const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : shellQuoted(word));
 
 const everybodyMay = [
   [0o004, "read"],

@@ -1,4 +1,4 @@
-import { isoTime, shortTime } from "#adapters/journal-format/time.ts";
+import { isoTime, shortTime } from "#adapters/journal-format/text.ts";
 import { type LogEntry, priorityNames } from "#contract/log-entry.ts";
 import type { NotShown } from "#contract/schema.ts";
 import { oneLine, severalLines } from "./output.ts";

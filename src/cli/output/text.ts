@@ -1,4 +1,4 @@
-import { isoTime } from "#adapters/journal-format/time.ts";
+import { isoTime } from "#adapters/journal-format/text.ts";
 
 /** Characters that take two columns of a terminal (Unicode TR 11, wide and full-width). */
 const wide =

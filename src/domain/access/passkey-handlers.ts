@@ -3,7 +3,7 @@ import type { Passkey, passkeys as rows } from "#contract/passkeys.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
 import { wholeList } from "#domain/common/page.ts";
 import { createPlan } from "#domain/common/plan.ts";
-import { type PasskeyRecord, PasskeyRefused } from "#domain/ports/passkeys.ts";
+import { type PasskeyRecord, PasskeyRefused } from "#domain/ports/sessions.ts";
 import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { callerOf, ownSession, pageOrigin } from "./credential-refusal.ts";
 import type { Keyring } from "./keyring.ts";

@@ -8,7 +8,7 @@ import {
   PasskeyRefused,
   type PasskeyStore,
   type WebAuthn,
-} from "#domain/ports/passkeys.ts";
+} from "#domain/ports/sessions.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Keyring } from "./keyring.ts";
 

@@ -9,8 +9,7 @@ import {
   type GroundedPlan,
   type PlanDifference,
 } from "#domain/common/plan.ts";
-import type { ApprovalRecord } from "#domain/ports/approvals.ts";
-import type { PlanSeals } from "#domain/ports/plans.ts";
+import type { ApprovalRecord, PlanSeals } from "#domain/ports/approvals.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { canonicalJson, isRecord } from "#kernel/values.ts";
 import { type Need, needText } from "./needs.ts";

@@ -4,8 +4,7 @@ import type { CreatedSession, sessions as rows, SessionEntry } from "#contract/s
 import { DomainError, invalid } from "#domain/common/error.ts";
 import { wholeList } from "#domain/common/page.ts";
 import { createPlan } from "#domain/common/plan.ts";
-import { PasskeyRefused } from "#domain/ports/passkeys.ts";
-import type { SessionRecord } from "#domain/ports/sessions.ts";
+import { PasskeyRefused, type SessionRecord } from "#domain/ports/sessions.ts";
 import { type Clock, toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import { callerOf, ownSession, pageOrigin, requireCredential, requireElevated } from "./credential-refusal.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Calendar } from "#domain/ports/calendar.ts";
+import type { Calendar } from "#kernel/clock.ts";
 import type { Need } from "./needs.ts";
 import { createWindowGate, heldMessage, type WindowPlan, windowRefusal } from "./window-gate.ts";
 

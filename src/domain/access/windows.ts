@@ -1,4 +1,4 @@
-import type { Calendar } from "#domain/ports/calendar.ts";
+import type { Calendar } from "#kernel/clock.ts";
 
 /** When a window is open. Openings that touch or overlap are one. */
 export interface WindowTimes {

@@ -1,6 +1,5 @@
 import { redact } from "#domain/common/redact.ts";
-import { runbooksFor, type Subjects } from "#domain/common/runbooks.ts";
-import type { FoundRunbooks } from "#domain/ports/runbooks.ts";
+import { type FoundRunbooks, runbooksFor, type Subjects } from "#domain/ports/runbooks.ts";
 import { utf8Length } from "#kernel/text.ts";
 import { cutTo, inert, inertLines } from "./text.ts";
 

@@ -2,7 +2,7 @@ import type { HealthCheckResult } from "#contract/checks.ts";
 import { checkHistoryKeptMs, checkHistoryWindowMs } from "#contract/limits.ts";
 import type { Caller, Context } from "#contract/operation.ts";
 import { redact } from "#domain/common/redact.ts";
-import type { Subjects } from "#domain/common/runbooks.ts";
+import type { Subjects } from "#domain/ports/runbooks.ts";
 import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { utf8Length } from "#kernel/text.ts";

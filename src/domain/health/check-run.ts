@@ -1,7 +1,7 @@
 import { type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
 import { checkTimeoutMs, maxConcurrentChecks } from "#contract/limits.ts";
-import type { GuardedBy } from "#domain/common/guarded-by.ts";
 import type { Hooks, Veto } from "#domain/common/hooks.ts";
+import type { GuardedBy } from "#domain/ports/updates.ts";
 import { createSlots, isOver, withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";

@@ -1,5 +1,5 @@
 import type { CheckStatus, Severity } from "#contract/checks.ts";
-import type { GuardedBy } from "#domain/common/guarded-by.ts";
+import type { GuardedBy } from "#domain/ports/updates.ts";
 
 /** Objects of a check that warned or failed in a run, by their names. */
 export type Graded = Readonly<Record<string, "warn" | "fail">>;

@@ -1,9 +1,7 @@
 import type { Alert } from "#contract/alerts.ts";
 import { type CheckStatus, type HealthCheckResult, statusRank } from "#contract/checks.ts";
-import type { Calendar } from "#domain/ports/calendar.ts";
 import type { StoredNotification } from "#domain/ports/notifications.ts";
-import type { Clock, Dispose } from "#kernel/clock.ts";
-import { toTimestamp } from "#kernel/clock.ts";
+import { type Calendar, type Clock, type Dispose, toTimestamp } from "#kernel/clock.ts";
 import { counted } from "#kernel/text.ts";
 import { type Draft, factsOf, plainLine } from "./messages.ts";
 

@@ -1,7 +1,7 @@
 import type { PluginType } from "#contract/plugins.ts";
 import { type EnabledPlugin, type PluginManifest, PluginNotRun } from "#domain/ports/plugins.ts";
 import type { Dispose } from "#kernel/clock.ts";
-import { pluginKinds } from "./kinds-registry.ts";
+import { pluginKinds } from "./kinds.ts";
 import type { ExtensionPoints, LoadedPlugin, Roles } from "./plugin-kind.ts";
 
 interface ActivePlugin {

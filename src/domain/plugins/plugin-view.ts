@@ -2,7 +2,7 @@ import type { Plugin, PluginType } from "#contract/plugins.ts";
 import type { ConfirmedPlugins, EnabledPlugin, FoundPlugin } from "#domain/ports/plugins.ts";
 import { confirmationFault, permissionWords } from "./confirmation.ts";
 import { changedFault, goneFault } from "./guarded-run.ts";
-import { pluginKinds } from "./kinds-registry.ts";
+import { pluginKinds } from "./kinds.ts";
 import type { ExtensionPoints } from "./plugin-kind.ts";
 
 export interface PluginRules {

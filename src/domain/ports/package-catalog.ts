@@ -63,6 +63,16 @@ export interface RequiringPackage {
 export const packageActions = ["install", "reinstall", "upgrade", "downgrade", "remove", "purge"] as const;
 export type PackageAction = (typeof packageActions)[number];
 
+export interface LoggedPackage {
+  readonly name: string;
+  readonly architecture: string;
+  readonly action: PackageAction;
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  /** Whether it came along with others. */
+  readonly isAutomatic: boolean;
+}
+
 /** What the manager's own log says of one of its transactions, no matter who began it. */
 export interface LoggedTransaction {
   /** Epoch milliseconds. */
@@ -73,15 +83,7 @@ export interface LoggedTransaction {
   /** Who is behind it, as far as the manager knows: a user who became root. */
   readonly requestedBy: string | undefined;
   readonly error: string | undefined;
-  readonly packages: readonly {
-    readonly name: string;
-    readonly architecture: string;
-    readonly action: PackageAction;
-    readonly from: string | undefined;
-    readonly to: string | undefined;
-    /** Whether it came along with others. */
-    readonly isAutomatic: boolean;
-  }[];
+  readonly packages: readonly LoggedPackage[];
 }
 
 /** What a package manager knows of packages, installed or not. It is only asked. */

@@ -14,6 +14,10 @@ export interface InstalledPackage {
   readonly isUnfinished?: true;
 }
 
+/** Packages of several architectures may have one name. */
+export const qualifiedName = ({ name, architecture }: Pick<InstalledPackage, "name" | "architecture">): string =>
+  `${name}:${architecture}`;
+
 /** The change of a package: `from` is null for an installation, `to` for a removal. */
 export interface PackageChange {
   readonly name: string;

@@ -16,6 +16,9 @@ export interface StoredSnapshot {
   readonly lacks: readonly string[];
 }
 
+/** The only form that an id has, so that it is never a path. */
+export const isSnapshotId = (text: string): boolean => /^\d{8}-\d{6}$/.test(text);
+
 export interface SnapshotDiff {
   /** `from` is the version in the snapshot, `to` the current one. */
   readonly packages: readonly Omit<PackageChange, "isSecurity">[];

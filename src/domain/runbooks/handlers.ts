@@ -2,8 +2,7 @@ import type { Handlers } from "#contract/operation.ts";
 import type { RunbookEntry, runbooks } from "#contract/runbooks.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { wholeList } from "#domain/common/page.ts";
-import { runbooksFor } from "#domain/common/runbooks.ts";
-import type { Runbook, Runbooks } from "#domain/ports/runbooks.ts";
+import { type Runbook, type Runbooks, runbooksFor } from "#domain/ports/runbooks.ts";
 
 const toEntry = ({ id, title, origin, appliesTo }: Runbook): RunbookEntry => ({
   ...{ id, title, origin },

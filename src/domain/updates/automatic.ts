@@ -2,12 +2,11 @@ import type { AutomaticOutcome, AutomaticUpdates, automaticReboots } from "#cont
 import type { Scope } from "#contract/scopes.ts";
 import type { UpdateApply } from "#contract/updates.ts";
 import { DomainError, isWindowRefusal } from "#domain/common/error.ts";
-import type { Calendar } from "#domain/ports/calendar.ts";
 import { noProgress, type UpdateRequest } from "#domain/ports/packages.ts";
 import type { HostUpdates } from "#domain/ports/snapshots.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { AutomaticRun, AutomaticRuns } from "#domain/ports/updates.ts";
-import { type Clock, toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
+import { type Calendar, type Clock, toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import type { ApplyInput } from "./apply-steps.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CheckStatus } from "#contract/checks.ts";
-import type { GuardedBy } from "#domain/common/guarded-by.ts";
+import type { GuardedBy } from "#domain/ports/updates.ts";
 import { fakeCondition } from "../../../test/api/conditions.ts";
 import { createFakeListeningSockets, fakeOpenPort } from "../../../test/fakes/listening-sockets.ts";
 import { createFakeUnits, runningUnit } from "../../../test/fakes/units.ts";

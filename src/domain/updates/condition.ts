@@ -1,8 +1,7 @@
-import type { CheckStatus } from "#contract/checks.ts";
-import { statusRank } from "#contract/checks.ts";
-import type { GuardedBy } from "#domain/common/guarded-by.ts";
+import { type CheckStatus, statusRank } from "#contract/checks.ts";
 import type { ListeningSockets, SocketOwner } from "#domain/ports/network.ts";
 import { type UnitState, type Units, UnitsUnavailable } from "#domain/ports/units.ts";
+import type { GuardedBy } from "#domain/ports/updates.ts";
 import { defined } from "#kernel/values.ts";
 
 /** A TCP port, or a UDP port that somebody chose, at which programs wait. */

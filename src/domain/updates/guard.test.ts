@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { GuardedBy } from "#domain/common/guarded-by.ts";
+import type { GuardedBy } from "#domain/ports/updates.ts";
 import { fakeCondition } from "../../../test/api/conditions.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import type { Condition } from "./condition.ts";

@@ -11,7 +11,7 @@ import {
   type TransactionPlan,
   type UpdateRequest,
 } from "#domain/ports/packages.ts";
-import type { FileState, HostUpdates, SnapshotReader } from "#domain/ports/snapshots.ts";
+import { type FileState, type HostUpdates, isSnapshotId, type SnapshotReader } from "#domain/ports/snapshots.ts";
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { createSharedRun } from "#kernel/shared-run.ts";
@@ -23,7 +23,7 @@ import { type DowngradeRules, harmfulDowngrades, refuseDowngrades } from "./down
 import { isKernelPackage, requireReboot } from "./kernel-packages.ts";
 import { notRefreshed, refusedAsInvalid } from "./refusals.ts";
 import { returnTexts } from "./rollback.ts";
-import { isSnapshotId, toSnapshot, wayBack } from "./snapshot.ts";
+import { toSnapshot, wayBack } from "./snapshot.ts";
 import { findStale, restartText, type StaleHost } from "./stale.ts";
 import { requireSnapshot, type UpdateKind, type UpdateWork } from "./verbs.ts";
 

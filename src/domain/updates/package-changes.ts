@@ -4,6 +4,7 @@ import { packageOf } from "#contract/packages.ts";
 import type { Scope } from "#contract/scopes.ts";
 import { invalid, type ScopeLack } from "#domain/common/error.ts";
 import type { Hooks } from "#domain/common/hooks.ts";
+import type { OperationSpec } from "#domain/ports/operations.ts";
 import type { ChangeRequest } from "#domain/ports/packages.ts";
 import type { FileSystems } from "#domain/ports/storage.ts";
 import type { ApplyInput } from "./apply-steps.ts";
@@ -12,6 +13,7 @@ import type { DowngradeRules } from "./downgrades.ts";
 import { applyPlan, type FindHost, type LongWork, managedHost } from "./handlers.ts";
 import { withAsking } from "./hooks.ts";
 import { refusedAsInvalid } from "./refusals.ts";
+import type { UpdateKind } from "./verbs.ts";
 
 export interface PackageRights {
   /** Whether scopes cover one for a package, or for all. */
@@ -67,4 +69,32 @@ export function packageChangeHandlers(ports: Ports): Handlers<typeof packageChan
     removePackages: changeBy("remove", "packages:remove"),
     purgePackages: changeBy("purge", "packages:remove"),
   };
+}
+
+const scopeOfKind: Readonly<Record<Exclude<UpdateKind, "packages.change">, Scope>> = {
+  "updates.apply": "updates:apply",
+  "updates.rollback": "updates:rollback",
+  "updates.restart_stale": "updates:apply",
+  "snapshots.create": "updates:apply",
+  "snapshots.delete": "updates:apply",
+};
+
+/** Refuses a caller who could not have started an operation. @throws DomainError `FORBIDDEN` */
+export function requireOperationScopes(
+  rights: PackageRights,
+  { kind, input }: Pick<OperationSpec, "kind" | "input">,
+  context: Pick<Context, "caller" | "checkWindows">,
+): void {
+  if (kind === "packages.change") {
+    // The input was checked before it was recorded.
+    const { request } = input as ApplyInput<ChangeRequest>;
+    const scope = request.change === "install" ? "packages:install" : "packages:remove";
+    requirePackageScopes(rights, context, { scope, names: request.names });
+    return;
+  }
+  // A kind of another version takes what most of them do.
+  const scope = new Map<string, Scope>(Object.entries(scopeOfKind)).get(kind) ?? "updates:apply";
+  const { scopes = [] } = context.caller ?? {};
+  if (!rights.covers(scopes, scope)) throw rights.lackOf(context.caller, scope);
+  context.checkWindows(scope);
 }

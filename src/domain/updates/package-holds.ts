@@ -3,7 +3,7 @@ import type { PackageHolds, packageHolds } from "#contract/package-holds.ts";
 import { checked, DomainError, invalid } from "#domain/common/error.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { createPlan } from "#domain/common/plan.ts";
-import type { InstalledPackage, PackageManager } from "#domain/ports/packages.ts";
+import { type InstalledPackage, type PackageManager, qualifiedName } from "#domain/ports/packages.ts";
 import { defined } from "#kernel/values.ts";
 import { type FindHost, managedHost } from "./handlers.ts";
 import { type PackageRights, requirePackageScopes } from "./package-changes.ts";
@@ -14,19 +14,16 @@ interface Ports {
   readonly rights: PackageRights;
 }
 
-const keyOf = ({ name, architecture }: Pick<InstalledPackage, "name" | "architecture">): string =>
-  `${name}:${architecture}`;
-
 /** The installed packages that are named, each once; of a kernel there may be several versions. @throws DomainError for a name of none. */
 function installedBy(names: readonly string[], installed: readonly InstalledPackage[], doing: string) {
   const named = (name: string): readonly InstalledPackage[] => {
-    const found = installed.filter((each) => each.name === name || keyOf(each) === name);
+    const found = installed.filter((each) => each.name === name || qualifiedName(each) === name);
     const issue = `${name} is not installed`;
     if (found.length === 0) throw invalid("packages", issue, `cannot ${doing}: ${issue}`);
     return found;
   };
   const chosen = checked(...names.map((name) => () => named(name))).flat();
-  return [...new Map(chosen.map((each) => [`${keyOf(each)} ${each.version}`, each])).values()];
+  return [...new Map(chosen.map((each) => [`${qualifiedName(each)} ${each.version}`, each])).values()];
 }
 
 interface Wanted {
@@ -37,7 +34,7 @@ interface Wanted {
 /** Names for people: with the architecture where a package is there in several. */
 const namesOf = (some: readonly InstalledPackage[], { packages }: Wanted): string =>
   some
-    .map((each) => (packages.filter(({ name }) => name === each.name).length > 1 ? keyOf(each) : each.name))
+    .map((each) => (packages.filter(({ name }) => name === each.name).length > 1 ? qualifiedName(each) : each.name))
     .join(", ");
 
 const dueOf = ({ isHeld, packages }: Wanted): readonly InstalledPackage[] =>
@@ -102,7 +99,7 @@ async function setHolds(
   }
   const after = await manager.installed(signal);
   const now = wanted.packages.map((was) => {
-    const found = after.filter((each) => keyOf(each) === keyOf(was));
+    const found = after.filter((each) => qualifiedName(each) === qualifiedName(was));
     return found.find(({ version }) => version === was.version) ?? found[0] ?? was;
   });
   const left = now.filter((each) => each.isHeld !== isHeld);
@@ -127,7 +124,7 @@ export function packageHoldHandlers({ host, rights }: Ports): Handlers<typeof pa
       const signal = context.signal();
       const wanted = { isHeld, packages: installedBy(names, await manager.installed(signal), doing) };
       if (query.dry_run ?? false) return planOf(wanted);
-      context.touched({ packages: wanted.packages.map(keyOf).join(" ") });
+      context.touched({ packages: wanted.packages.map(qualifiedName).join(" ") });
       return resultOf(wanted, await setHolds(manager, { wanted, doing }, signal));
     };
   return { holdPackages: setBy(true), unholdPackages: setBy(false) };

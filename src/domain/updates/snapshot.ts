@@ -25,8 +25,6 @@ const secondMs = 1_000;
 const snapshotIdAt = (epochMs: number): string =>
   new Date(epochMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-");
 
-export const isSnapshotId = (text: string): boolean => /^\d{8}-\d{6}$/.test(text);
-
 /** The id for a new snapshot; of two in one second, the later one gets a later second. */
 export async function freeSnapshotId(
   backend: Pick<SnapshotBackend, "list">,

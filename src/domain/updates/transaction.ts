@@ -1,14 +1,16 @@
 import type { ChangedPackage } from "#contract/updates.ts";
-import type { InstalledPackage, PackageChange, PackageManager, TransactionPlan } from "#domain/ports/packages.ts";
-
-/** Packages of several architectures may have one name. */
-const packageKey = ({ name, architecture }: Pick<InstalledPackage, "name" | "architecture">): string =>
-  `${name}:${architecture}`;
+import {
+  type InstalledPackage,
+  type PackageChange,
+  type PackageManager,
+  qualifiedName,
+  type TransactionPlan,
+} from "#domain/ports/packages.ts";
 
 /** All versions of a package: several kernels may be installed. */
 function allVersionsOf(installed: readonly InstalledPackage[]): (change: PackageChange) => readonly string[] {
-  const versions = Map.groupBy(installed, packageKey);
-  return (change) => (versions.get(packageKey(change)) ?? []).map(({ version }) => version);
+  const versions = Map.groupBy(installed, qualifiedName);
+  return (change) => (versions.get(qualifiedName(change)) ?? []).map(({ version }) => version);
 }
 
 type Named = Pick<InstalledPackage, "name" | "architecture">;
@@ -35,12 +37,12 @@ export async function packagesNow(
 export function doneOf(plan: TransactionPlan, { installed, configurationOnly }: PackagesNow): readonly PackageChange[] {
   const anyVersions = allVersionsOf(installed);
   const versions = allVersionsOf(installed.filter(({ isUnfinished = false }) => !isUnfinished));
-  const kept = new Set(plan.isPurge ? configurationOnly.map(packageKey) : []);
+  const kept = new Set(plan.isPurge ? configurationOnly.map(qualifiedName) : []);
   return plan.changes.filter((change) => {
     const { from, to } = change;
     if (to !== null) return versions(change).includes(to);
     // What was interrupted while it was removed is there still.
-    return !kept.has(packageKey(change)) && (from === null || !anyVersions(change).includes(from));
+    return !kept.has(qualifiedName(change)) && (from === null || !anyVersions(change).includes(from));
   });
 }
 
@@ -49,11 +51,11 @@ export function changedOf(
   { installed, configurationOnly }: PackagesNow,
 ): readonly ChangedPackage[] {
   const versions = allVersionsOf(installed);
-  const kept = new Set(configurationOnly.map(packageKey));
+  const kept = new Set(configurationOnly.map(qualifiedName));
   const becomeOf = (change: PackageChange): string | null => {
     const { from, to } = change;
     const now = versions(change);
-    if (change.isLeftover && kept.has(packageKey(change))) return from;
+    if (change.isLeftover && kept.has(qualifiedName(change))) return from;
     if (to !== null && now.includes(to)) return to;
     // It was to be installed beside other versions, and is not.
     return from === null || now.includes(from) ? from : (now.at(-1) ?? null);

@@ -1,16 +1,21 @@
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Caller, Operation } from "#contract/operation.ts";
+import type { Caller, Operation, Quota } from "#contract/operation.ts";
 import { scopeRefusal } from "#domain/access/can.ts";
 import { elevationRefusal } from "#domain/access/credential-refusal.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 import { type Need, needsOf } from "#domain/access/needs.ts";
-import { budgetRefusal, type Decision, wholeSeconds } from "#domain/access/rate-limit.ts";
+import {
+  budgetRefusal,
+  type Decision,
+  type Window,
+  type WindowState,
+  wholeSeconds,
+} from "#domain/access/rate-limit.ts";
 import type { Sessions } from "#domain/access/sessions.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { isLocalPeer, isRelayed } from "./guard.ts";
-import { setLimitHeaders } from "./limit-headers.ts";
 import { addressGroup, type LocalPeers } from "./peers.ts";
 import { relayedCall } from "./relayed.ts";
 import { type PresentedSession, requireOwnPage, type SessionCookies } from "./sessions.ts";
@@ -161,6 +166,37 @@ const spendingOf =
   };
 
 export type Logins = ReturnType<typeof createAdmission>["login"];
+
+const policies = new WeakMap<Window, string>();
+
+function policyOf({ window }: WindowState): string {
+  const known = policies.get(window);
+  if (known !== undefined) return known;
+  const policy = `"${window.name}";q=${window.quota};w=${window.seconds}`;
+  policies.set(window, policy);
+  return policy;
+}
+
+/** The headers of both windows. @param now epoch milliseconds. */
+function setLimitHeaders(reply: FastifyReply, { tightest, windows }: Decision, now: number): void {
+  reply.header("x-ratelimit-limit", tightest.window.quota);
+  reply.header("x-ratelimit-remaining", tightest.remaining);
+  reply.header("x-ratelimit-reset", Math.ceil((now + tightest.endsInMs) / 1000));
+  reply.header("ratelimit-policy", windows.map(policyOf).join(", "));
+  const { window, remaining, endsInMs } = tightest;
+  reply.header("ratelimit", `"${window.name}";r=${remaining};t=${wholeSeconds(endsInMs)}`);
+}
+
+function addItem(reply: FastifyReply, name: string, item: string): void {
+  const before = reply.getHeader(name);
+  reply.header(name, before === undefined ? item : `${String(before)}, ${item}`);
+}
+
+export function setQuotaHeaders(reply: FastifyReply, quota: Quota): void {
+  const { name, limit, remaining, windowSeconds, resetSeconds } = quota;
+  addItem(reply, "RateLimit-Policy", `"${name}";q=${limit};w=${windowSeconds}`);
+  addItem(reply, "RateLimit", `"${name}";r=${remaining};t=${resetSeconds}`);
+}
 
 /**
  * Admits or refuses a request, in this order: authentication, rate limit, scope. It returns the caller, undefined where none

@@ -1,9 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Context, Login, Tools } from "#contract/operation.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import type { Logins } from "./admission.ts";
+import { type Logins, setQuotaHeaders } from "./admission.ts";
 import { parseIdempotencyKey, repetitionId } from "./idempotency.ts";
-import { setQuotaHeaders } from "./limit-headers.ts";
 import { requireOwnPage } from "./sessions.ts";
 import { overrideReasonOf, type WindowHooks } from "./windows.ts";
 

@@ -9,8 +9,7 @@ import { openTraces } from "#adapters/trace-store/index.ts";
 import { createWindowStore } from "#adapters/window-store/index.ts";
 import type { ApprovalRecord } from "#domain/ports/approvals.ts";
 import type { StoredNotification } from "#domain/ports/notifications.ts";
-import type { PasskeyRecord } from "#domain/ports/passkeys.ts";
-import type { SessionRecord } from "#domain/ports/sessions.ts";
+import type { PasskeyRecord, SessionRecord } from "#domain/ports/sessions.ts";
 
 export const approval = (id: string, rest: Partial<ApprovalRecord> = {}): ApprovalRecord => ({
   ...{ id, revision: 1, status: "pending", operation: "restartService", input: { params: { name: "web.service" } } },

@@ -6,6 +6,7 @@ import {
   type PackageChange,
   type PresentPackage,
   type Progress,
+  qualifiedName,
   type TransactionPlan,
   type TransactionResult,
   type Transactions,
@@ -24,7 +25,6 @@ import {
   withoutCaches,
   withoutSources,
 } from "./arguments.ts";
-import { qualifiedName } from "./database.ts";
 import { parseStatusLine, readableLine } from "./output.ts";
 import type { Simulate } from "./plan.ts";
 

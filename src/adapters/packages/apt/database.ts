@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
-import type { InstalledPackage, PresentPackage } from "#domain/ports/packages.ts";
+import { type InstalledPackage, type PresentPackage, qualifiedName } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
 import { copyOf } from "../common/record-store.ts";
@@ -40,9 +40,6 @@ function parseStanza(stanza: string): DpkgEntry | undefined {
 export function parseStatusFile(text: string): readonly DpkgEntry[] {
   return parseStanzas(text).flatMap((stanza) => parseStanza(stanza) ?? []);
 }
-
-export const qualifiedName = ({ name, architecture }: Pick<DpkgEntry, "name" | "architecture">): string =>
-  `${name}:${architecture}`;
 
 const slotOf = ({ name, architecture, isMultiArchSame }: DpkgEntry): string =>
   isMultiArchSame ? qualifiedName({ name, architecture }) : name;

@@ -1,5 +1,5 @@
 import type { Exec } from "#adapters/exec/index.ts";
-import type { LoggedTransaction, PackageAction } from "#domain/ports/package-catalog.ts";
+import type { LoggedPackage, LoggedTransaction, PackageAction } from "#domain/ports/package-catalog.ts";
 import { parseLocalTime, readRotated } from "../common/rotated-logs.ts";
 import { fieldOf, parseStanzas } from "./deb822.ts";
 
@@ -13,8 +13,6 @@ const actions: readonly (readonly [field: string, action: PackageAction])[] = [
   ["Remove", "remove"],
   ["Purge", "purge"],
 ];
-
-type LoggedPackage = LoggedTransaction["packages"][number];
 
 /** Reads `libc6:amd64 (2.36-9, 2.36-10), tmux:amd64 (3.3a-3, automatic)`. */
 function packagesOf(text: string, action: PackageAction): readonly LoggedPackage[] {

@@ -8,6 +8,7 @@ import {
   type PackageManager,
   type PresentPackage,
   type Progress,
+  qualifiedName,
   type TransactionResult,
   type Transactions,
 } from "#domain/ports/packages.ts";
@@ -18,7 +19,7 @@ import { createStaleUnits } from "../common/stale-code.ts";
 import { asResult, createTransactions, orLocked, settle, type Transaction, unitFor } from "../common/transactions.ts";
 import { type AptPaths, aptPaths } from "./arguments.ts";
 import { createCommit, createHolds, createMarks, markCommands, progressReporter } from "./commit.ts";
-import { createDatabase, nativeArchitecture, qualifiedName, readPresent, readUnremovable } from "./database.ts";
+import { createDatabase, nativeArchitecture, readPresent, readUnremovable } from "./database.ts";
 import { createDetails } from "./details.ts";
 import { historyLog, readHistory } from "./history.ts";
 import { createOldKernels } from "./kernels.ts";

@@ -2,6 +2,7 @@ import {
   type InstalledPackage,
   noChanges,
   type OldKernels,
+  qualifiedName,
   type TransactionPlan,
   UpdateRefused,
 } from "#domain/ports/packages.ts";
@@ -9,7 +10,6 @@ import { oldKernelPackages } from "#domain/updates/kernel-packages.ts";
 import { areSame, demandSame } from "../common/changes.ts";
 import { type Transact, unitFor } from "../common/transactions.ts";
 import { type AptPaths, argumentsFor, toArguments } from "./arguments.ts";
-import { qualifiedName } from "./database.ts";
 import type { Simulate } from "./plan.ts";
 import { byName } from "./simulation.ts";
 

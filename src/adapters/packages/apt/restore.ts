@@ -1,12 +1,12 @@
 import { lstat } from "node:fs/promises";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/ports/packages.ts";
+import { type PackageFiles, type PackageVersion, type PresentPackage, qualifiedName } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import type { Argv } from "../common/ports.ts";
 import { asResult, type Transact, unitFor } from "../common/transactions.ts";
 import { aptPaths, withoutCaches, withoutSources } from "./arguments.ts";
-import { markCommands, qualifiedName } from "./database.ts";
+import { markCommands } from "./database.ts";
 import { failureReason } from "./output.ts";
 
 const aptGet = "/usr/bin/apt-get";

@@ -1,5 +1,5 @@
-import type { PackageChange } from "#domain/ports/packages.ts";
-import { type DpkgEntry, nativeArchitecture, qualifiedName } from "./database.ts";
+import { type PackageChange, qualifiedName } from "#domain/ports/packages.ts";
+import { type DpkgEntry, nativeArchitecture } from "./database.ts";
 import type { Offer } from "./offers.ts";
 
 export interface SimulatedStep {

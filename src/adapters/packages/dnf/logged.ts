@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { parseUsers } from "#adapters/files/etc.ts";
-import type { LoggedTransaction } from "#domain/ports/package-catalog.ts";
+import type { LoggedPackage } from "#domain/ports/package-catalog.ts";
 import type { PackageVersion } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { nameAndArchitecture } from "../common/rpm/names.ts";
@@ -11,8 +11,6 @@ export interface LoggedItem extends PackageVersion {
   readonly action: "install" | "upgrade" | "downgrade" | "reinstall" | "remove" | "replaced" | "other";
   readonly isAutomatic: boolean;
 }
-
-type LoggedPackage = LoggedTransaction["packages"][number];
 
 /** What became of each package: of one that was replaced by itself that is reported with what took its place. */
 export function packagesOf(items: readonly LoggedItem[]): readonly LoggedPackage[] {

@@ -1,6 +1,5 @@
-import type { LoggedTransaction } from "#domain/ports/package-catalog.ts";
+import type { LoggedPackage, LoggedTransaction } from "#domain/ports/package-catalog.ts";
 
-type LoggedPackage = LoggedTransaction["packages"][number];
 type Draft = { -readonly [Key in keyof LoggedTransaction]: LoggedTransaction[Key] } & { packages: LoggedPackage[] };
 
 /** What is downloaded before the first package is part of the work of a command; what comes later than this is not. */

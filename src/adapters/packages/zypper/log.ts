@@ -1,9 +1,8 @@
-import type { LoggedTransaction, PackageCatalog } from "#domain/ports/package-catalog.ts";
+import type { LoggedPackage, LoggedTransaction, PackageCatalog } from "#domain/ports/package-catalog.ts";
 import { parseLocalTime, readRotated } from "../common/rotated-logs.ts";
 import { comparePackageVersions, withoutZeroEpoch } from "../common/rpm/names.ts";
 import type { Zypper } from "./host.ts";
 
-type LoggedPackage = LoggedTransaction["packages"][number];
 type Draft = { -readonly [Key in keyof LoggedTransaction]: LoggedTransaction[Key] } & { packages: LoggedPackage[] };
 
 /** What zypper downloads before its first package is part of its work; what comes later than this is not. */

@@ -3,9 +3,9 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { PackageFiles, PackageVersion } from "#domain/ports/packages.ts";
-import { SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.ts";
+import { isSnapshotId, SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import { isSnapshotId, type Manifest, parseManifest } from "./manifest.ts";
+import { type Manifest, parseManifest } from "./manifest.ts";
 import { nowhere, packageKey, type Store, toUnusable } from "./store.ts";
 
 export interface Catalogue {

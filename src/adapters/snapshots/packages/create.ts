@@ -8,13 +8,13 @@ import {
   type PackageVersion,
   type PresentPackage,
 } from "#domain/ports/packages.ts";
-import { type SnapshotBackend, SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.ts";
+import { isSnapshotId, type SnapshotBackend, SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { addPath } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import type { KeptAttributes } from "./attributes.ts";
 import { type Catalogue, describeSnapshot, manifestHash, packageFileName, sweep } from "./catalogue.ts";
-import { isSnapshotId, parseManifest, serialiseManifest } from "./manifest.ts";
+import { parseManifest, serialiseManifest } from "./manifest.ts";
 import { packageKey, type Store } from "./store.ts";
 import { readTree } from "./tree.ts";
 

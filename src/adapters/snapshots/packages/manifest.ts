@@ -1,6 +1,7 @@
 import type { PresentPackage } from "#domain/ports/packages.ts";
 import { SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.ts";
-import { isNumber, isRecord, isString, type JsonObject } from "#kernel/values.ts";
+import { isCount, isNumber, isRecord, isString, type JsonObject } from "#kernel/values.ts";
+import { parentPart } from "./files.ts";
 import { isKeptOut, type TreeEntry } from "./tree.ts";
 
 /** The form of `manifest.json`; another number is another form, and is refused. */
@@ -10,9 +11,6 @@ export interface Manifest extends Pick<StoredSnapshot, "id" | "description" | "k
   readonly packages: readonly PresentPackage[];
   readonly etc: readonly TreeEntry[];
 }
-
-/** The only form that an id has, so that it is never a path. */
-export const isSnapshotId = (id: string): boolean => /^\d{8}-\d{6}$/.test(id);
 
 const names = /^[A-Za-z0-9][A-Za-z0-9+._-]*$/;
 const versions = /^[A-Za-z0-9][A-Za-z0-9+.:~^_-]*$/;
@@ -42,7 +40,7 @@ function reader(value: unknown, what: string) {
   const isIn =
     (highest: number) =>
     (found: unknown): found is number =>
-      isNumber(found) && Number.isSafeInteger(found) && found >= 0 && found <= highest;
+      isCount(found) && found <= highest;
   return {
     has: (key: string): boolean => Object.hasOwn(fields, key),
     text(key: string, form?: RegExp): string {
@@ -104,7 +102,7 @@ function inOrder(entries: readonly TreeEntry[]): readonly TreeEntry[] {
   const seen = new Set<string>();
   for (const { path, type } of entries) {
     if (seen.has(path)) return refuseManifest(`${path} is listed twice`);
-    if (path === "" ? type !== "folder" : !directories.has(path.slice(0, Math.max(path.lastIndexOf("/"), 0)))) {
+    if (path === "" ? type !== "folder" : !directories.has(parentPart(path))) {
       return refuseManifest(`${path} is in no directory that is listed`);
     }
     seen.add(path);

@@ -1,8 +1,6 @@
-import type { PresentPackage } from "#domain/ports/packages.ts";
+import { type PresentPackage, qualifiedName } from "#domain/ports/packages.ts";
 import type { SnapshotDiff } from "#domain/ports/snapshots.ts";
 
-type Key = Pick<PresentPackage, "name" | "architecture">;
-const qualifiedName = ({ name, architecture }: Key): string => `${name}:${architecture}`;
 type ByKey = ReadonlyMap<string, readonly PresentPackage[]>;
 const byKey = (packages: readonly PresentPackage[]): ByKey => Map.groupBy(packages, qualifiedName);
 
@@ -25,10 +23,10 @@ export function planPackages(earlier: readonly PresentPackage[], now: readonly P
     const wanted = each.state === "configuration" ? "configuration" : "installed";
     return !present.has(whole(each, wanted));
   });
-  const count = (packages: readonly Key[], name: string): number =>
+  const count = (packages: readonly PresentPackage[], name: string): number =>
     packages.filter((each) => each.name === name).length;
   // A package that was for another architecture then is replaced by that one, not removed beside it.
-  const isReplaced = ({ name }: Key): boolean =>
+  const isReplaced = ({ name }: PresentPackage): boolean =>
     put.some((each) => each.name === name) && count(earlier, name) === 1 && count(now, name) === 1;
   const remove = now.filter((each) => {
     const key = qualifiedName(each);

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { writeFileAtomic } from "#adapters/files/index.ts";
 import { type Catalogue, orUnusable, readManifest, snapshotIds } from "./catalogue.ts";
+import { parentPart } from "./files.ts";
 import { type Changes, type Manifest, parseChanges } from "./manifest.ts";
 import { compareTrees, isSameEntry, type TreeEntry } from "./tree.ts";
 
@@ -67,11 +68,9 @@ export async function touchedSince(catalogue: Catalogue, manifest: Manifest): Pr
   return touched;
 }
 
-const parentOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
-
 function* ancestorsOf(path: string): Generator<string> {
   for (let at = path; at !== ""; ) {
-    at = parentOf(at);
+    at = parentPart(at);
     yield at;
   }
 }

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { RunbookSubject } from "#contract/runbooks.ts";
 import { isWithin } from "#domain/logs/unit-pattern.ts";
-import type { Runbook } from "#domain/ports/runbooks.ts";
-import { runbooksFor } from "./runbooks.ts";
+import { type Runbook, runbooksFor } from "#domain/ports/runbooks.ts";
 
 const runbook = (id: string, appliesTo: RunbookSubject): Runbook => ({
   ...{ id, origin: "local", title: `The ${id}`, body: "Text." },

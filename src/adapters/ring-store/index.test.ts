@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeRings, encodeRings } from "./format.ts";
+import { decodeRings, encodeRings } from "./index.ts";
 
 const ring = fc
   .record({

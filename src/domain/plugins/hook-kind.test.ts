@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { PluginEnd, PluginManifest } from "#domain/ports/plugins.ts";
-import { PluginNotRun } from "#domain/ports/plugins.ts";
-import { plainManifest } from "../../../../test/fakes/plugin-directories.ts";
-import type { ExtensionPoints, LoadedPlugin, PluginHook, RunResult } from "../plugin-kind.ts";
-import { hookKind } from "./hook.ts";
+import { type PluginEnd, type PluginManifest, PluginNotRun } from "#domain/ports/plugins.ts";
+import { plainManifest } from "../../../test/fakes/plugin-directories.ts";
+import { hookKind } from "./kinds.ts";
+import type { ExtensionPoints, LoadedPlugin, PluginHook, RunResult } from "./plugin-kind.ts";
 
 const role = { type: "hook", events: ["pre_fix", "post_fix"], onFailure: "veto" } as const;
 const manifest: PluginManifest = { ...plainManifest("freeze"), role };

@@ -1,6 +1,40 @@
+import type { PluginType } from "#contract/plugins.ts";
 import { type PluginEnd, PluginNotRun } from "#domain/ports/plugins.ts";
 import { parseJsonObject } from "#kernel/values.ts";
-import type { PluginKind } from "../plugin-kind.ts";
+import type { PluginKind, RunResult } from "./plugin-kind.ts";
+
+const commandKind: PluginKind<"command"> = {
+  faultOf: () => undefined,
+  connect({ manifest: { name }, run }, _role, points) {
+    return points.commands.add({
+      name,
+      run: (input, signal) =>
+        run(input, (end) => ({ result: end.exitCode === 0 ? "success" : "failure", value: end }), signal),
+    });
+  },
+};
+
+/** The highest exit code with a meaning: `UNKNOWN`. */
+const highestCode = 3;
+
+/** A check that finds a problem has run successfully. */
+function resultOf({ exitCode }: PluginEnd, output: "nagios" | "json"): RunResult {
+  return exitCode === 0 || (output === "nagios" && exitCode <= highestCode) ? "success" : "failure";
+}
+
+export const checkKind: PluginKind<"check"> = {
+  faultOf: ({ name }, points) =>
+    points.checks.isTaken(name) ? `cannot be a check named ${name}: the service has one of that name` : undefined,
+  connect({ manifest: { name, timeoutMs }, run }, role, points) {
+    return points.checks.add({
+      ...role,
+      id: name,
+      timeoutMs,
+      run: (limitMs, signal) =>
+        run({ timeoutMs: limitMs }, (end) => ({ result: resultOf(end, role.output), value: end }), signal),
+    });
+  },
+};
 
 const maxReasonChars = 1000;
 /** Checks wait for it, few at a time: one that hangs must not stop them for long. */
@@ -47,4 +81,10 @@ export const hookKind: PluginKind<"hook"> = {
         ),
     });
   },
+};
+
+export const pluginKinds: { readonly [T in PluginType]: PluginKind<T> } = {
+  command: commandKind,
+  check: checkKind,
+  hook: hookKind,
 };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { PluginManifest } from "#domain/ports/plugins.ts";
-import { plainManifest } from "../../../../test/fakes/plugin-directories.ts";
-import type { ExtensionPoints, PluginCheck, PluginInput, RunResult } from "../plugin-kind.ts";
-import { checkKind } from "./check.ts";
+import { plainManifest } from "../../../test/fakes/plugin-directories.ts";
+import { checkKind } from "./kinds.ts";
+import type { ExtensionPoints, PluginCheck, PluginInput, RunResult } from "./plugin-kind.ts";
 
 const role = {
   type: "check",
