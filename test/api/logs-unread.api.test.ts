@@ -67,6 +67,17 @@ describe("files of the journal that cannot be read", () => {
     expect(await messageOf()).toBe(`cannot find the entry of this cursor: ${elsewhere}`);
   });
 
+  it("are named where a boot to compare with is not found", async () => {
+    const message = async (compare: string) =>
+      (await get(`${base}/templates?compare=${compare}`)).json<{ error: { message: string } }>().error.message;
+    const files = `in a file that cannot be read: ${ofDefault.path} (${ofDefault.reason})`;
+    expect(await message("boot:-9")).toMatch(/^cannot find the boot -9 in the journal .*, or it is in a file/);
+    Object.assign(service.journal, { boots: () => Promise.resolve({ boots: [], unread: [shown(ofDefault)] }) });
+    expect(await message("boot")).toBe(
+      `cannot compare with the time before the last boot: the journal has no entries, or they are ${files}`,
+    );
+  });
+
   it("are named beside the log of a unit and beside failed logins", async () => {
     const reason = (file: string) => `entries may be missing: cannot read ${file} (${ofDefault.reason})`;
     service.journal.unread = [ofDefault];

@@ -3,11 +3,12 @@ import { isLogFacet, type LogFacet, type LogFacets, logFacets } from "#contract/
 import type { logs } from "#contract/logs.ts";
 import type { Context, Handlers } from "#contract/operation.ts";
 import { checked, DomainError, invalid, refuseAll } from "#domain/common/error.ts";
-import { type notShown, unreadNames } from "#domain/common/page.ts";
+import type { notShown } from "#domain/common/page.ts";
 import type { JournalExploration, JournalLists, Lacking, ListedEntries, LogFilters } from "#domain/ports/journal.ts";
 import { defined } from "#kernel/values.ts";
 import { type ComparePorts, comparedAt, compareWith, readCompared } from "./compared.ts";
 import type { Reading } from "./reader.ts";
+import { orUnread } from "./unread.ts";
 import { namesOf, requireCursor, timestampText } from "./window.ts";
 
 type Exploring = "getLogHistogram" | "getLogFacets" | "getLogTemplates" | "getLogContext";
@@ -138,11 +139,9 @@ export function explorationHandlers(ports: ExplorationPorts): Pick<Handlers<type
       const question = { cursor, before, after, ...listedOf({ namespace: "*", ...query }, context), fields };
       const found = await reader.ask((signal) => journal.context(question, signal), readingOf(context));
       if (!("unread" in found)) return found;
-      const unread = unreadNames(found.unread);
-      const elsewhere = unread === "" ? "" : `, or it is in a file that cannot be read: ${unread}`;
       throw new DomainError(
         "NOT_FOUND",
-        `cannot find the entry of this cursor: the journal has removed it, or it is of another host${elsewhere}`,
+        `cannot find the entry of this cursor: the journal has removed it, or it is of another host${orUnread(found)}`,
         { cursor },
       );
     },
