@@ -59,7 +59,7 @@ export async function verifyHostAudit(
   const { contradiction } = known;
   const requests = collectRequests();
   const verdict = await verifyAudit(directory, [...heads, ...known.heads, ...(contradiction ?? [])], requests.add);
-  const notes = [...verdict.notes, ...faults.map((fault) => `heads may be missing from the journal: ${fault}`)];
+  const notes = [...verdict.notes, ...faults.map((fault) => `records may be missing from the journal: ${fault}`)];
   if (missing === undefined && known.heads.length === 0)
     notes.push(`the journal has no heads of this log (unit ${unit}): a tail that was cut off would not show`);
   const isHidden = contradiction !== undefined && verdict.broken === undefined;

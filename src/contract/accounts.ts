@@ -133,7 +133,8 @@ export const accounts = {
     path: "/system/logins",
     tag: "System",
     summary: "Sessions, past logins and failed logins",
-    description: "A list that the host does not record is null; `not_shown` gives the reason.",
+    description:
+      "A list that the host does not record is null; `not_shown` gives the reason. It also names journal files that could not be read: failed logins may be missing then.",
     scope: "users:read",
     effect: "read",
     query: Options({

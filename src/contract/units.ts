@@ -209,7 +209,7 @@ export const ServiceDetails = Type.Object({
   ),
   logs: nullable(
     Type.Array(LogEntry),
-    "The newest 20 entries, oldest first, each cut at 8 KiB; null if the key may not read the log of the unit.",
+    "The newest 20 entries, oldest first, each cut at 8 KiB; null if the key may not read the log of the unit. `not_shown` names journal files that could not be read.",
   ),
   not_shown: NotShown,
 });

@@ -85,7 +85,7 @@ export const GuardVerdict = Type.Object({
     }),
     new_errors: Type.Array(NewError, {
       description:
-        "Kinds of messages of severity `err` and worse that the journal has since the packages changed, and did not have before: the 20 most frequent. They alone do not cause a rollback. Absent if the journal cannot be read, or if the time before the update was not recorded.",
+        "Kinds of messages of severity `err` and worse that the journal has since the packages changed, and did not have before: the 20 most frequent. They alone do not cause a rollback. `message` names journal files that could not be read for it. Absent if the journal cannot be read, or if the time before the update was not recorded.",
     }),
   }),
 });

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { unreadHeader } from "#contract/log-entry.ts";
+import type { ServiceDetails } from "#contract/units.ts";
 import type { ExportPart } from "#domain/ports/journal.ts";
+import { createFakeUnits, runningUnit } from "../fakes/units.ts";
 import { openStream, type StreamConnection } from "../process/support/ws-client.ts";
 import { startTestService, type TestService } from "./harness.ts";
 
@@ -25,7 +27,7 @@ const shownNarrowed = ({ name: file, reason }: typeof ofDefault) => ({ file, rea
 let service: TestService;
 let cursor: string;
 beforeEach(async () => {
-  service = await startTestService();
+  service = await startTestService({ units: createFakeUnits([runningUnit("app-1.service")]) });
   cursor = service.journal.write({ message: "hello", unit: "app-1.service", time: service.clock.now() * 1000 });
   service.journal.unread = [ofDefault, ofTenant];
 });
@@ -50,6 +52,43 @@ describe("files of the journal that cannot be read", () => {
   it("are named in the context of an entry, which is of all namespaces", async () => {
     const path = `${base}/context?cursor=${encodeURIComponent(cursor)}`;
     expect(await unreadIn(path)).toEqual([shown(ofDefault), shown(ofTenant)]);
+  });
+
+  it("are named where the entry of a cursor is not found: it may be in them", async () => {
+    const path = `${base}/context?cursor=s=${"0".repeat(32)};i=1;b=${"0".repeat(32)};m=1;t=1;x=1`;
+    const { path: file, reason } = ofDefault;
+    const elsewhere = "the journal has removed it, or it is of another host";
+    const unread = `or it is in a file that cannot be read: ${file} (${reason}), ${ofTenant.path} (${ofTenant.reason})`;
+    const messageOf = async (key?: string) =>
+      (await get(path, key)).json<{ error: { message: string } }>().error.message;
+    expect(await messageOf()).toBe(`cannot find the entry of this cursor: ${elsewhere}, ${unread}`);
+    expect(await messageOf(service.key(["logs:read:app-*"]))).not.toContain("0123");
+    service.journal.unread = [];
+    expect(await messageOf()).toBe(`cannot find the entry of this cursor: ${elsewhere}`);
+  });
+
+  it("are named where a boot to compare with is not found", async () => {
+    const message = async (compare: string) =>
+      (await get(`${base}/templates?compare=${compare}`)).json<{ error: { message: string } }>().error.message;
+    const files = `in a file that cannot be read: ${ofDefault.path} (${ofDefault.reason})`;
+    expect(await message("boot:-9")).toMatch(/^cannot find the boot -9 in the journal .*, or it is in a file/);
+    Object.assign(service.journal, { boots: () => Promise.resolve({ boots: [], unread: [shown(ofDefault)] }) });
+    expect(await message("boot")).toBe(
+      `cannot compare with the time before the last boot: the journal has no entries, or they are ${files}`,
+    );
+  });
+
+  it("are named beside the log of a unit and beside failed logins", async () => {
+    const reason = (file: string) => `entries may be missing: cannot read ${file} (${ofDefault.reason})`;
+    service.journal.unread = [ofDefault];
+    const unit = (await get("/api/v1/system/services/app-1.service")).json<ServiceDetails>();
+    expect(unit.logs).toHaveLength(1);
+    expect(unit.not_shown).toEqual(
+      expect.arrayContaining(["logs", "runs"].map((what) => ({ what, reason: reason(ofDefault.name) }))),
+    );
+    const logins = (await get("/api/v1/system/logins")).json<{ failed: unknown; not_shown: unknown }>();
+    expect(logins.failed).toEqual([]);
+    expect(logins.not_shown).toContainEqual({ what: "failed", reason: reason(ofDefault.path) });
   });
 
   it("are named to a narrowed key without their paths, which name namespaces", async () => {

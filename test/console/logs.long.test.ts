@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { describeOnHost } from "../host/support/session.ts";
 import type { Browser, Page } from "../process/support/chromium.ts";
@@ -262,6 +264,25 @@ describe.runIf(missing === undefined)("logs in the console of a machine without 
       await page.goto(`${service.url}/console/logs`);
       await page.getByText(/Not shown: entries\./).waitFor();
       expect(await page.locator(".page-head > .quiet").count()).toBe(0);
+      expect(await axeFaults(page)).toEqual([]);
+    } finally {
+      await browser.close();
+    }
+  });
+
+  it("are said to lack what is in a file that cannot be read", async () => {
+    const directory = workspace.path("unread");
+    mkdirSync(directory);
+    const file = join(directory, "text.journal");
+    writeFileSync(file, "not a journal\n".repeat(100));
+    const service = await startService(workspace, {
+      environment: { STEWARD_RATE_LIMITS: "off", STEWARD_JOURNAL_DIR: directory },
+    });
+    const browser = await startBrowser(workspace);
+    try {
+      const { page } = await openConsole(browser, { url: service.url, key: service.adminKey });
+      await page.goto(`${service.url}/console/logs`);
+      await page.getByText(`Entries may be missing: ${file} cannot be read. Reason: `).waitFor();
       expect(await axeFaults(page)).toEqual([]);
     } finally {
       await browser.close();

@@ -110,6 +110,14 @@ function bootAt(entries: readonly Stored[], boot: string): string | undefined {
   return offset > 0 ? ids[offset - 1] : ids.at(offset - 1);
 }
 
+/** A file of the default namespace that cannot be read completely. */
+export const unreadFile: UnreadFile = {
+  path: "/var/log/journal/0123/system.journal",
+  name: "system.journal",
+  namespace: "",
+  reason: "it is damaged: at byte 8",
+};
+
 /** A journal in memory; `storage` are its files. */
 export function createFakeJournal(
   given: readonly FakeEntry[] = [],
@@ -296,11 +304,12 @@ export function createFakeJournal(
         )
           .templates.filter(({ first }) => first >= since)
           .map(({ first: firstError, ...template }) => ({ ...template, firstError })),
+        ...lacking(anyEntries),
       }),
     async context({ cursor, before, after, fields: names, ...listed }) {
       const found = await readable(listed);
       const at = found.findIndex(({ entry }) => entry.cursor === cursor);
-      if (at < 0) return undefined;
+      if (at < 0) return lacking(listed);
       const from = Math.max(0, at - before);
       const around = found
         .slice(from, at + after + 1)

@@ -12,6 +12,7 @@ import {
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openAuditLog, verifyAudit } from "#adapters/audit/index.ts";
+import { verifyHostAudit } from "#app/audit.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import { type AuditEntry, type AuditLog, type AuditQuery, AuditQueryRefused } from "#domain/ports/audit.ts";
 import { createFakeClock } from "../fakes/clock.ts";
@@ -352,6 +353,20 @@ describe("the audit log on disk", () => {
     expect(troubles).toEqual([]);
     unlinkSync(join(log.directory, files()[0] ?? ""));
     expect((await verifyAudit(log.directory, [])).broken?.what).toMatch(/an old file is gone, and no entry says/);
+  });
+
+  it("is not called intact without a word about journal files that could not be read", async () => {
+    const { log, stateDir } = openReal();
+    log.record(entry("one"));
+    const dir = at("journal");
+    mkdirSync(dir);
+    writeFileSync(join(dir, "text.journal"), "not a journal\n".repeat(100));
+    const settings = { journal: { dir } };
+    const report = await verifyHostAudit({ stateDir, settings }, { heads: [], unit: "steward.service" });
+    expect(report).toMatchObject({ broken: undefined, notCompared: undefined, entries: 1 });
+    expect(report.notes).toContain(
+      `records may be missing from the journal: ${join(dir, "text.journal")}: it does not begin as a journal file does`,
+    );
   });
 
   it("reports when it was deleted, or changed by somebody else", () => {

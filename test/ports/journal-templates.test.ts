@@ -317,7 +317,7 @@ describe.skipIf(!canMakeJournals())("templates that the host remembers", () => {
     });
     try {
       write([...usual, "frank"].map(refused));
-      expect(await read.rememberedErrors(0, never)).toEqual({ knownSince: null, errors: [] });
+      expect(await read.rememberedErrors(0, never)).toEqual({ knownSince: null, errors: [], unread: [] });
       while (!(await read.learnTemplates(never)));
       expect(await read.rememberedErrors(0, never)).toMatchObject({
         knownSince: start,

@@ -2,8 +2,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { UnreadFiles } from "#contract/log-entry.ts";
-import type { LogContext } from "#contract/log-exploration.ts";
-import type { UnreadFile } from "#domain/ports/journal.ts";
+import type { Lacking, UnreadFile } from "#domain/ports/journal.ts";
 import { boots, everyday, machines, start } from "../journals/entries.ts";
 import type { NewEntry } from "../journals/export-format.ts";
 import { exportOf } from "../journals/exported.ts";
@@ -12,7 +11,7 @@ import { cursorsOf, everything } from "../journals/known.ts";
 import { createLiveDirectory, entriesOfNow, type LiveDirectory } from "../journals/live-directory.ts";
 import { dumpJournal } from "../journals/oracle.ts";
 import { canMakeJournals } from "../journals/programs.ts";
-import { decoded, never, openJournal, type Reader } from "../journals/reader.ts";
+import { contextOf, never, openJournal, type Reader } from "../journals/reader.ts";
 import { createRandom } from "../support/random.ts";
 
 const [bootId = "", laterBoot = ""] = boots;
@@ -90,14 +89,18 @@ describe.skipIf(!canMakeJournals())("the files of a journal", () => {
     const listed = { units: undefined };
     const compared = { before: undefined, status: undefined, limit: 10 };
     const [cursor = ""] = (await ask(query)).logs.map((entry) => entry.cursor);
-    const context = await journal.context({ ...listed, cursor, before: 5, after: 5 }, never);
+    const around = { ...listed, before: 5, after: 5 };
+    const context = contextOf(await journal.context({ ...around, cursor }, never));
+    const elsewhere = `s=${"0".repeat(32)};i=1;b=${bootId};m=1;t=1;x=1`;
     return {
       query: (await ask(query)).unread ?? [],
       histogram: (await journal.histogram({ ...query, buckets: 5, isFitted: { since: false, until: false } }, never))
         .unread,
       facets: (await journal.facets({ ...query, fields: ["unit"], limit: 5 }, never)).unread,
       templates: (await journal.templates({ ...query, ...compared }, never)).unread,
-      context: decoded<LogContext>(context?.bytes ?? Buffer.from("{}")).unread ?? [],
+      context: context.unread ?? [],
+      "no context": ((await journal.context({ ...around, cursor: elsewhere }, never)) as Lacking).unread,
+      errors: (await journal.rememberedErrors(0, never)).unread,
       boots: (await journal.boots(listed, never)).unread,
       names: (await journal.fieldNames(listed, never)).unread,
       values: (await journal.fieldValues("MESSAGE", listed, never)).unread,

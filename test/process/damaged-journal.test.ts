@@ -1,13 +1,26 @@
-import { closeSync, mkdirSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LogList } from "#contract/logs.ts";
 import { canMakeJournals } from "../journals/programs.ts";
+import { checksOff } from "./support/checks-off.ts";
 import { parseMetrics } from "./support/metrics.ts";
-import { type RunningService, startService } from "./support/service.ts";
+import { type LaunchOptions, type RunningService, startService } from "./support/service.ts";
 import { until } from "./support/until.ts";
 import { createWorkspace } from "./support/workspace.ts";
 import { writeLog } from "./support/ws-journal.ts";
 
+const isRoot = process.getuid?.() === 0;
+const nobody = 65_534;
 const workspace = createWorkspace();
 const journalDir = workspace.path("journal");
 const sound = `${journalDir}/system.journal`;
@@ -31,6 +44,8 @@ const faults = async (): Promise<number> => {
 };
 const warnings = () => service.lines().filter(({ msg }) => msg === "cannot read all of a journal file");
 
+afterAll(() => workspace.dispose());
+
 describe.skipIf(!canMakeJournals())("a damaged journal file", () => {
   beforeAll(async () => {
     mkdirSync(journalDir);
@@ -41,7 +56,6 @@ describe.skipIf(!canMakeJournals())("a damaged journal file", () => {
     damage(damaged);
     service = await startService(workspace, { environment: { STEWARD_JOURNAL_DIR: journalDir } });
   });
-  afterAll(() => workspace.dispose());
 
   it("is read as far as it is intact, counted in the metrics, and logged once", async () => {
     expect(await faults()).toBe(0);
@@ -61,5 +75,34 @@ describe.skipIf(!canMakeJournals())("a damaged journal file", () => {
     await (await get("/api/v1/system/logs", { "X-API-Key": service.adminKey })).text();
     expect(await faults()).toBe(counted);
     expect(warnings()).toMatchObject([{ level: "warn", path: damaged }]);
+  });
+});
+
+it("files that cannot be read at all are named by checks of the journal, which do not fail for them", async () => {
+  const directory = workspace.path("other");
+  const stateDir = workspace.path("state");
+  for (const path of [directory, stateDir]) mkdirSync(path);
+  const text = `${directory}/text.journal`;
+  writeFileSync(text, "not a journal\n".repeat(100));
+  const settings = `updates: { enabled: false }\nconnectors: { discover: false }\n${checksOff(["new_errors", "oom_kills"])}`;
+  const environment = { STEWARD_JOURNAL_DIR: directory };
+  const resultOf = async (id: string, options: LaunchOptions = {}): Promise<unknown> => {
+    const { url, adminKey } = await startService(workspace, { settings, environment, ...options });
+    return (await fetch(`${url}/api/v1/health/checks/${id}`, { headers: { "X-API-Key": adminKey } })).json();
+  };
+  const reason = "it does not begin as a journal file does";
+  expect(await resultOf("oom_kills")).toMatchObject({
+    status: "pass",
+    message: `The OOM killer killed nothing in 24 h; not read: text.journal (${reason})`,
+    details: { count: 0, unread: [{ file: "text.journal", reason }] },
+  });
+
+  chmodSync(text, 0);
+  if (isRoot) chownSync(stateDir, nobody, nobody);
+  const denied = "it cannot be opened (EACCES)";
+  expect(await resultOf("new_errors", { stateDir, ...(isRoot && { uid: nobody }) })).toMatchObject({
+    status: "skip",
+    message: `The journal has not been read to its start yet; not read: ${text} (${denied})`,
+    details: { unread: [{ file: text, reason: denied }] },
   });
 });

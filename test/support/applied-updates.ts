@@ -40,7 +40,7 @@ export function setUp() {
     manager,
     backend: createSnapshotsOf(manager),
     condition: { look: () => Promise.resolve(condition()), restart: () => Promise.resolve() },
-    newErrors: { between: () => Promise.resolve([]) },
+    newErrors: { between: () => Promise.resolve({ errors: [], unread: [] }) },
     // Time passes by itself.
     clock: { now: clock.now, monotonicMs: clock.monotonicMs, sleep: (durationMs) => clock.advance(durationMs) },
     guard: { guardMs: 60_000, enoughMs: 60_000 },

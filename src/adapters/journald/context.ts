@@ -1,7 +1,7 @@
 import type { LogEntry, UnreadFiles } from "#contract/log-entry.ts";
 import type { LogList } from "#contract/logs.ts";
 import { namesUnread } from "#domain/logs/unread.ts";
-import { anyEntries, type ContextQuery, type LogQuery } from "#domain/ports/journal.ts";
+import { anyEntries, type ContextQuery, type Lacking, type LogQuery } from "#domain/ports/journal.ts";
 import { maxAnswerBytes } from "./query.ts";
 
 /** As many as there is space for, starting with those that stand next to the entry. */
@@ -20,12 +20,12 @@ function nearest(logs: readonly LogEntry[], space: number): readonly string[] {
 /**
  * An entry and those around it, oldest first.
  * @param ask answers a query.
- * @returns the JSON of a LogContext; undefined where the entry is not there.
+ * @returns the JSON of a LogContext; where the entry is not there, the files that may have it.
  */
 export function answerContext(
   { cursor, units, namespace, before, after, fields }: ContextQuery,
   ask: (query: LogQuery) => LogList,
-): Uint8Array | undefined {
+): Uint8Array | Lacking {
   const wanted = { ...anyEntries, units, namespace, fields };
   let unread: UnreadFiles = [];
   const read = (query: Pick<LogQuery, "limit"> & Partial<LogQuery>): readonly LogEntry[] => {
@@ -35,7 +35,7 @@ export function answerContext(
     return answer.logs;
   };
   const [entry] = read({ limit: 1, entry: { cursor, offset: 0 } });
-  if (entry === undefined) return undefined;
+  if (entry === undefined) return { unread };
   const own = JSON.stringify(entry);
   const space = maxAnswerBytes - Buffer.byteLength(own);
   const earlier = nearest(read({ cursor: entry.cursor, order: "desc", limit: before }), space / 2);

@@ -2,7 +2,15 @@ import type { MessagePort } from "node:worker_threads";
 import type { UnreadFiles } from "#contract/log-entry.ts";
 import type { LogList } from "#contract/logs.ts";
 import { unreadOf } from "#domain/logs/unread.ts";
-import type { ExportPart, ExportQuery, Lacking, ListedEntries, LogFilters, LogQuery } from "#domain/ports/journal.ts";
+import {
+  anyEntries,
+  type ExportPart,
+  type ExportQuery,
+  type Lacking,
+  type ListedEntries,
+  type LogFilters,
+  type LogQuery,
+} from "#domain/ports/journal.ts";
 import { listBoots } from "./boots.ts";
 import { answerContext } from "./context.ts";
 import { createCopies } from "./copies.ts";
@@ -15,7 +23,7 @@ import { listFieldNames, listValues } from "./lists.ts";
 import { createOrdering } from "./ordering.ts";
 import type { Answers, Ask } from "./protocol.ts";
 import { type Across, answer, mayHave } from "./query.ts";
-import { createRegistry, type Fault, type RegistryOptions, type Root } from "./registry.ts";
+import { createRegistry, type Fault, NoPermission, type RegistryOptions, type Root } from "./registry.ts";
 import { createRenderer } from "./render.ts";
 import { type Help, helpSearch, type SharedSearch } from "./shared-search.ts";
 import type { Source } from "./source.ts";
@@ -135,7 +143,15 @@ export function createEngine(options: EngineOptions): Engine {
       sources = registry.refresh(listed.namespace);
       return missing(listed);
     },
-    errors: ({ since }) => errorsSince(memoryOf(), since),
+    errors({ since }) {
+      try {
+        registry.refresh("*");
+      } catch (error) {
+        // What is remembered is known without the files.
+        if (!(error instanceof NoPermission)) throw error;
+      }
+      return { ...errorsSince(memoryOf(), since), unread: unread(anyEntries) };
+    },
   };
   return {
     query,

@@ -151,8 +151,8 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, templatesFil
       facets: (query, signal) => ask({ what: "facets", query }, signal, poolFor(query)),
       templates: (query, signal) => ask({ what: "templates", query }, signal, apart.pools.templates),
       async context(query, signal) {
-        const json = await ask({ what: "context", query }, signal);
-        return json && new SerializedJson<LogContext>(json);
+        const found = await ask({ what: "context", query }, signal);
+        return "unread" in found ? found : new SerializedJson<LogContext>(found);
       },
       boots: (query, signal) => ask({ what: "boots", query }, signal),
       fieldNames: (query, signal) => ask({ what: "names", query }, signal),

@@ -6,6 +6,7 @@ import type {
   FacetQuery,
   HistogramQuery,
   Journal,
+  Lacking,
   ListedEntries,
   LiveEntry,
   LogQuery,
@@ -22,8 +23,8 @@ interface Questions {
   readonly histogram: readonly [query: HistogramQuery, answer: Awaited<ReturnType<Journal["histogram"]>>];
   readonly facets: readonly [query: FacetQuery, answer: Awaited<ReturnType<Journal["facets"]>>];
   readonly templates: readonly [query: TemplateQuery, answer: Awaited<ReturnType<Journal["templates"]>>];
-  /** The JSON of a LogContext; undefined where there is no such entry. */
-  readonly context: readonly [query: ContextQuery, answer: Uint8Array | undefined];
+  /** The JSON of a LogContext; where there is no such entry, the files that may have it. */
+  readonly context: readonly [query: ContextQuery, answer: Uint8Array | Lacking];
   readonly boots: readonly [query: ListedEntries, answer: Awaited<ReturnType<Journal["boots"]>>];
   readonly names: readonly [query: ListedEntries, answer: Awaited<ReturnType<Journal["fieldNames"]>>];
   readonly values: readonly [

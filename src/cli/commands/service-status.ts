@@ -171,7 +171,8 @@ function printDetails(io: Io, details: Details, now: number): void {
     }
   }
   const withheld = notShown.find(({ what }) => what === "logs");
-  if (withheld !== undefined) io.out(`\n${oneLine(`no log: ${withheld.reason}`)}\n`);
+  if (withheld !== undefined)
+    io.out(`\n${oneLine(`${logs === null ? "no log" : "not all of the log"}: ${withheld.reason}`)}\n`);
   if (logs === null || logs.length === 0) return;
   io.out("\n");
   for (const entry of logs.slice(-mostEntries)) {

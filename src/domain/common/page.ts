@@ -1,4 +1,6 @@
+import type { UnreadFiles } from "#contract/log-entry.ts";
 import type { NotShown } from "#contract/schema.ts";
+import { listNames } from "#kernel/text.ts";
 import { invalid } from "./error.ts";
 
 /** What every list says of itself beside its members. */
@@ -63,3 +65,14 @@ export const wholeList = (total: number): ListShape => ({ total, limit: null, ne
 /** The member of an answer that lacks something; none where nothing is lacking. */
 export const notShown = (what: string, reason: string | undefined): { not_shown?: NotShown } =>
   reason === undefined ? {} : { not_shown: [{ what, reason }] };
+
+/** Names journal files that could not be read, with the reasons. */
+export const unreadNames = (unread: UnreadFiles, most?: number): string =>
+  listNames(
+    unread.map(({ file, reason }) => `${file} (${reason})`),
+    most,
+  );
+
+/** What is said of something that was read from the journal without the entries of such files; nothing where there are none. */
+export const notRead = (what: string, unread: UnreadFiles = []): NotShown =>
+  unread.length === 0 ? [] : [{ what, reason: `entries may be missing: cannot read ${unreadNames(unread)}` }];

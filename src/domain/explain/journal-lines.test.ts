@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogEntry, UnreadFiles } from "#contract/log-entry.ts";
 import type { LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
 import { utf8Length } from "#kernel/text.ts";
@@ -26,14 +26,19 @@ const entryOf = (message: string, at: number, rest: Partial<LogEntry> = {}): Log
 
 const shop = { units: ["app.service", "kernel"], identifiers: ["java"] };
 
-async function linesOf(entries: readonly LogEntry[], granted: "all" | readonly string[] = "all", subjects = shop) {
+async function linesOf(
+  entries: readonly LogEntry[],
+  granted: "all" | readonly string[] = "all",
+  subjects = shop,
+  unread?: UnreadFiles,
+) {
   const searches: LogSearch[] = [];
   const found = await journalLines(
     {
       logs(search) {
         searches.push(search);
         const logs = entries.slice(-search.limit);
-        const list: LogList = { logs, total: entries.length, next_cursor: null };
+        const list: LogList = { logs, total: entries.length, next_cursor: null, ...(unread && { unread }) };
         return Promise.resolve(new SerializedJson(new TextEncoder().encode(JSON.stringify(list))));
       },
       logUnitsOf: () => granted,
@@ -63,6 +68,16 @@ describe("journal lines of an explanation", () => {
       expect(searches.map(({ units: searched, priority }) => [searched, priority])).toEqual(Array(2).fill([units, 4]));
       expect(lines.length).toBe(1);
     }
+  });
+
+  it("name the files that could not be read, each once", async () => {
+    const { lines, omitted } = await linesOf([entryOf("it broke", 0)], "all", shop, [
+      { file: "system.journal", reason: "it cannot be opened (EIO)" },
+    ]);
+    expect(lines.length).toBe(1);
+    expect(omitted).toEqual([
+      "journal entries in files that cannot be read: system.journal (it cannot be opened (EIO))",
+    ]);
   });
 
   it("gives each entry one escaped line of bounded length, in order", async () => {

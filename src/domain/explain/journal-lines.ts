@@ -1,7 +1,8 @@
 import { logWindowMs } from "#contract/limits.ts";
-import { type LogEntry, priorityNames } from "#contract/log-entry.ts";
+import { type LogEntry, priorityNames, type UnreadFiles } from "#contract/log-entry.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { Caller } from "#contract/operation.ts";
+import { unreadNames } from "#domain/common/page.ts";
 import { redactLines } from "#domain/common/redact.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { utf8Length } from "#kernel/text.ts";
@@ -69,6 +70,7 @@ function windowsOf(
 interface Found {
   readonly entries: readonly LogEntry[];
   readonly isAll: boolean;
+  readonly unread: UnreadFiles;
 }
 
 async function find(logs: (search: LogSearch) => ReturnType<Sources["logs"]>, search: LogSearch): Promise<Found> {
@@ -76,9 +78,9 @@ async function find(logs: (search: LogSearch) => ReturnType<Sources["logs"]>, se
     const { bytes } = await logs({ ...search, limit });
     if (bytes.length > mostAnswerBytes) continue;
     const answer = JSON.parse(new TextDecoder().decode(bytes)) as LogList;
-    return { entries: answer.logs, isAll: answer.total <= answer.logs.length };
+    return { entries: answer.logs, isAll: answer.total <= answer.logs.length, unread: answer.unread ?? [] };
   }
-  return { entries: [], isAll: false };
+  return { entries: [], isAll: false, unread: [] };
 }
 
 /** Number of an entry in its file: entries of the same microsecond are in the order of it. */
@@ -140,12 +142,14 @@ export async function journalLines(
     hidden.length === 0 ? [] : [`journal entries of ${hidden.join(", ")}: outside the scope logs:read of this key`];
 
   const ranked = new Map<string, LogEntry>();
+  const unread = new Map<string, UnreadFiles[number]>();
   let isAll = true;
   const search = async (windows: ReturnType<typeof windowsOf>, where: readonly Place[]): Promise<void> => {
     for (const window of windows) {
       for (const place of where) {
         const found = await find((wanted) => sources.logs(wanted, caller, signal), { ...window, ...place });
         isAll &&= found.isAll;
+        for (const each of found.unread) unread.set(each.file, each);
         // Newest first, so that the oldest are cut off.
         for (const entry of [...found.entries].reverse())
           if (!ranked.has(entry.cursor)) ranked.set(entry.cursor, entry);
@@ -169,6 +173,8 @@ export async function journalLines(
   const sent = withinRoom(chosen, (entry) => texts.get(entry)?.text ?? "");
   if (!isAll || sent.length < ranked.size)
     omitted.push(`journal entries beyond ${sent.length} that are sent (size limit)`);
+  if (unread.size > 0)
+    omitted.push(`journal entries in files that cannot be read: ${unreadNames([...unread.values()])}`);
   const lines = [...sent].sort(inOrder).map((entry) => ({ text: texts.get(entry)?.text ?? "", cursor: entry.cursor }));
   const redactions = [...texts.values()].reduce((sum, line) => sum + line.redactions, count);
   return { lines, redactions, omitted };

@@ -176,6 +176,11 @@ describe("what stands around a finding", () => {
       asked: [{ fields: "unit", limit: 8, since: "1970-01-01T00:00:00.000Z" }],
       lines: ["all: 100 entries", "poller.service: 90 entries"],
     });
+    const counted = { facets: {}, total: 0, unread: [{ file: "/var/log/journal/a.journal", reason: "it is damaged" }] };
+    expect((await read(finding("journal_size"), /journal/, { getLogFacets: () => counted })).lines).toEqual([
+      "all: 0 entries",
+      "not read: /var/log/journal/a.journal (it is damaged)",
+    ]);
   });
 
   it("of services that fail are the ports that others have, or why they are not known", async () => {

@@ -1,4 +1,5 @@
 import type { PackageHistory } from "#contract/packages.ts";
+import { unreadNames } from "#domain/common/page.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { diskSpaceUsed, inodesUsed } from "./disk-space-around.ts";
@@ -94,11 +95,12 @@ export const surroundings: readonly Surrounding[] = [
     concerns: ({ check_id: id }) => id === "journal_size",
     async read(reads, _, context) {
       const query = { fields: "unit", limit: few.writers, since: new Date(0).toISOString() };
-      const { facets, total } = await ask(reads, "getLogFacets", query, context);
+      const { facets, total, unread = [] } = await ask(reads, "getLogFacets", query, context);
       return {
         lines: [
           `all: ${total} entries`,
           ...(facets.unit ?? []).map(({ value, count }) => `${value}: ${count} entries`),
+          ...(unread.length === 0 ? [] : [`not read: ${unreadNames(unread)}`]),
         ],
       };
     },

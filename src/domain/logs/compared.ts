@@ -2,6 +2,7 @@ import type { Context } from "#contract/operation.ts";
 import { DomainError, invalid, type ScopeLack } from "#domain/common/error.ts";
 import type { ComparedWindow, JournalLists, ListedEntries } from "#domain/ports/journal.ts";
 import type { LogReader, Reading } from "./reader.ts";
+import { orUnread } from "./unread.ts";
 import { readTimestamp, timestampText } from "./window.ts";
 
 /** With what the entries of a window are compared. */
@@ -75,12 +76,12 @@ async function timestampOf(
       );
     }
     case "boot": {
-      const { boots } = await reader.ask((signal) => journal.boots(listed, signal), reading);
-      const last = boots.at(-1);
+      const found = await reader.ask((signal) => journal.boots(listed, signal), reading);
+      const last = found.boots.at(-1);
       if (last !== undefined) return last.first;
       throw new DomainError(
         "NOT_FOUND",
-        "cannot compare with the time before the last boot: the journal has no entries",
+        `cannot compare with the time before the last boot: the journal has no entries${orUnread(found, "they are")}`,
       );
     }
   }
@@ -103,13 +104,13 @@ export async function compareWith(
   if (compared.kind === "window") return { ...asked, before: { ...compared, boot: undefined }, at: undefined };
   if (compared.kind === "otherBoot") {
     const { listed, reading } = comparing;
-    const { boots } = await ports.reader.ask((signal) => ports.journal.boots(listed, signal), reading);
-    const found = boots.find(({ id, index }) => id === compared.boot || String(index) === compared.boot);
+    const all = await ports.reader.ask((signal) => ports.journal.boots(listed, signal), reading);
+    const found = all.boots.find(({ id, index }) => id === compared.boot || String(index) === compared.boot);
     if (found !== undefined)
       return { since, until, boot: boot ?? "0", before: { since: 0, until: Infinity, boot: found.id }, at: undefined };
     throw new DomainError(
       "NOT_FOUND",
-      `cannot find the boot ${compared.boot} in the journal (GET /system/logs/boots lists those that have entries)`,
+      `cannot find the boot ${compared.boot} in the journal (GET /system/logs/boots lists those that have entries)${orUnread(all)}`,
     );
   }
   const at = await timestampOf(compared, ports, comparing);

@@ -8,6 +8,7 @@ import type { JournalExploration, JournalLists, Lacking, ListedEntries, LogFilte
 import { defined } from "#kernel/values.ts";
 import { type ComparePorts, comparedAt, compareWith, readCompared } from "./compared.ts";
 import type { Reading } from "./reader.ts";
+import { orUnread } from "./unread.ts";
 import { namesOf, requireCursor, timestampText } from "./window.ts";
 
 type Exploring = "getLogHistogram" | "getLogFacets" | "getLogTemplates" | "getLogContext";
@@ -137,10 +138,10 @@ export function explorationHandlers(ports: ExplorationPorts): Pick<Handlers<type
       const fields = query.fields === undefined ? undefined : namesOf(query.fields);
       const question = { cursor, before, after, ...listedOf({ namespace: "*", ...query }, context), fields };
       const found = await reader.ask((signal) => journal.context(question, signal), readingOf(context));
-      if (found !== undefined) return found;
+      if (!("unread" in found)) return found;
       throw new DomainError(
         "NOT_FOUND",
-        "cannot find the entry of this cursor: the journal has removed it, or it is of another host",
+        `cannot find the entry of this cursor: the journal has removed it, or it is of another host${orUnread(found)}`,
         { cursor },
       );
     },

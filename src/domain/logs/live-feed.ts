@@ -1,5 +1,7 @@
+import { maxUnreadFiles } from "#contract/limits.ts";
 import type { UnreadFiles } from "#contract/log-entry.ts";
 import type { StreamError } from "#contract/streams.ts";
+import { unreadNames } from "#domain/common/page.ts";
 import type { Journal, LiveEntry, UnreadFile } from "#domain/ports/journal.ts";
 import { LogQueryRefused } from "#domain/ports/journal.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
@@ -25,7 +27,7 @@ export const journalMissing = (reason: string): StreamError => ({
 /** What is reported files that a stream cannot read. */
 export const filesUnread = (unread: UnreadFiles): StreamError => ({
   code: "UNAVAILABLE",
-  message: `cannot read all of the journal: the stream lacks entries of ${unread.map(({ file, reason }) => `${file} (${reason})`).join(", ")}`,
+  message: `cannot read all of the journal: the stream lacks entries of ${unreadNames(unread, maxUnreadFiles)}`,
   details: { missing: "journal", unread, retryable: false },
 });
 

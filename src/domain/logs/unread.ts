@@ -1,5 +1,6 @@
 import { maxUnreadFiles } from "#contract/limits.ts";
 import type { UnreadFiles } from "#contract/log-entry.ts";
+import { unreadNames } from "#domain/common/page.ts";
 import type { Lacking, ListedEntries, UnreadFile } from "#domain/ports/journal.ts";
 import { isInNamespace } from "./namespace.ts";
 
@@ -16,3 +17,7 @@ export function unreadOf(files: readonly UnreadFile[], { units, namespace: wante
 
 /** The member of an answer that names such files; none where there are none. */
 export const namesUnread = ({ unread }: Lacking): Partial<Lacking> => (unread.length === 0 ? {} : { unread });
+
+/** The end of a sentence about what was not found; empty where all could be read. */
+export const orUnread = ({ unread }: Lacking, subject = "it is"): string =>
+  unread.length === 0 ? "" : `, or ${subject} in a file that cannot be read: ${unreadNames(unread)}`;

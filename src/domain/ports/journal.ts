@@ -284,14 +284,15 @@ export interface Journal {
   readonly learnTemplates: (signal: AbortSignal) => Promise<boolean>;
   /**
    * Templates of which the first error that is remembered was logged at this time or later.
-   * @returns `knownSince`: from when on the host's logs are known; null until all of the journal has been read once.
+   * @returns `knownSince`: from when on the host's logs are known; null until all of the journal has been read once. `unread`: files
+   * that the journal has now, and of which not all is remembered.
    */
   readonly rememberedErrors: (
     since: number,
     signal: AbortSignal,
-  ) => Promise<{ readonly knownSince: number | null; readonly errors: readonly RememberedError[] }>;
-  /** @returns JSON; undefined where the entry is not there. @throws as `query`. */
-  readonly context: (query: ContextQuery, signal: AbortSignal) => Promise<SerializedJson<LogContext> | undefined>;
+  ) => Promise<{ readonly knownSince: number | null; readonly errors: readonly RememberedError[] } & Lacking>;
+  /** @returns JSON; where the entry is not there, the files that may have it. @throws as `query`. */
+  readonly context: (query: ContextQuery, signal: AbortSignal) => Promise<SerializedJson<LogContext> | Lacking>;
   /**
    * Writes a part of all entries that match, large enough to be worth a turn.
    * @throws as `query`; JournalUnavailable where files with further entries were removed since the part before.

@@ -1,10 +1,10 @@
 import type { accounts, FailedLogin, UserEntry } from "#contract/accounts.ts";
-import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogEntry, UnreadFiles } from "#contract/log-entry.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { Context, Handlers } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { findUnavailable } from "#domain/common/host-unavailable.ts";
-import { pageOf } from "#domain/common/page.ts";
+import { notRead, pageOf } from "#domain/common/page.ts";
 import { redact } from "#domain/common/redact.ts";
 import type { Account, Accounts, Found, LoginSession, Logins } from "#domain/ports/accounts.ts";
 import { anyEntries } from "#domain/ports/journal.ts";
@@ -77,7 +77,11 @@ export function accountHandlers({ accounts: host, logins, readLogs, clock }: Acc
     }
   };
 
-  const failedLogins = async (limit: number, { caller, signal }: Context): Promise<Found<FailedLogin>> => {
+  const failedLogins = async (
+    limit: number,
+    { caller, signal }: Context,
+    onUnread: (files: UnreadFiles) => void,
+  ): Promise<Found<FailedLogin>> => {
     const until = clock.now() * 1000 + 999;
     const query = { ...anyEntries, uid: ofRoot, since: Math.max(0, until - weekUs), until, limit };
     const entriesOf = async (identifier: string): Promise<Found<LogEntry>> => {
@@ -92,8 +96,10 @@ export function accountHandlers({ accounts: host, logins, readLogs, clock }: Acc
           logs,
           next_cursor: next,
           not_shown: [lack] = [],
+          unread,
         } = JSON.parse(new TextDecoder().decode(bytes)) as LogList;
         if (lack !== undefined) return { reason: lack.reason };
+        if (unread !== undefined) onUnread(unread);
         entries.push(...logs);
         if (next === null || logs.length < limit || failedLoginsIn(entries).length > limit) break;
         cursor = next;
@@ -129,7 +135,11 @@ export function accountHandlers({ accounts: host, logins, readLogs, clock }: Acc
       const signal = context.signal();
       const sessions = await orReason(signal, () => logins.sessions(signal));
       const recent = await orReason(signal, () => logins.recent(limit, signal));
-      const failed = await orReason(signal, () => failedLogins(limit, context));
+      const unread = new Map<string, UnreadFiles[number]>();
+      const onUnread = (files: UnreadFiles): void => {
+        for (const each of files) unread.set(each.file, each);
+      };
+      const failed = await orReason(signal, () => failedLogins(limit, context, onUnread));
       const reasons = { sessions: reasonOf(sessions), recent: reasonOf(recent), failed: reasonOf(failed) };
       return {
         sessions: listOf(sessions)?.slice(0, limit).map(showSession) ?? null,
@@ -141,9 +151,10 @@ export function accountHandlers({ accounts: host, logins, readLogs, clock }: Acc
             ended_at: toNullableTimestamp(endedAt),
           })) ?? null,
         failed: listOf(failed)?.map((each) => ({ ...each })) ?? null,
-        not_shown: Object.entries(reasons).flatMap(([what, reason]) =>
-          reason === undefined ? [] : [{ what, reason }],
-        ),
+        not_shown: [
+          ...Object.entries(reasons).flatMap(([what, reason]) => (reason === undefined ? [] : [{ what, reason }])),
+          ...(reasons.failed === undefined ? notRead("failed", [...unread.values()]) : []),
+        ],
       };
     },
   };

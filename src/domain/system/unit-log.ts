@@ -2,6 +2,7 @@ import type { LogEntry } from "#contract/log-entry.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { Caller, Context, SerializedJson } from "#contract/operation.ts";
 import type { ServiceDetails, ServiceRun } from "#contract/units.ts";
+import { notRead } from "#domain/common/page.ts";
 import { anyEntries, type LogQuery } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
@@ -75,7 +76,7 @@ export function createUnitLog({ readLogs, seesLog, clock }: UnitLogPorts): UnitL
       const since = Math.max(0, clock.now() * 1000 - daysOfRuns * dayUs);
       const ofSystemd = { identifier: "systemd", uid: ofRoot, since };
       try {
-        const { logs, total, not_shown: [lack] = [] } = listIn(await readLogs(queryOf(unit, {}), reading));
+        const { logs, total, not_shown: [lack] = [], unread } = listIn(await readLogs(queryOf(unit, {}), reading));
         if (lack !== undefined) return withheld(lack.reason);
         // Where that is its whole log, what systemd wrote of it is in it.
         const reported =
@@ -85,7 +86,7 @@ export function createUnitLog({ readLogs, seesLog, clock }: UnitLogPorts): UnitL
         return {
           logs: logs.slice(-newestEntries).map(shortened),
           runs: [...runsOf(reported, unit)],
-          notShown: [],
+          notShown: ["logs", "runs"].flatMap((what) => notRead(what, unread)),
         };
       } catch (error) {
         if (reading.signal.aborted) throw error;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type Transactions, UpdateRefused } from "#domain/ports/packages.ts";
 import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { fakeCondition } from "../../../test/api/conditions.ts";
-import { createFakeJournal } from "../../../test/fakes/journal.ts";
+import { createFakeJournal, unreadFile } from "../../../test/fakes/journal.ts";
 import { committing } from "../../../test/fakes/package-manager.ts";
 import { createSnapshotsOf } from "../../../test/fakes/snapshot-backend.ts";
 import {
@@ -286,6 +286,21 @@ describe("errors that the host had not logged before a guarded update", () => {
     expect(result.guard?.message).toContain("never logged before: server.service: cannot open table <*>");
     const resumed = await applyUpdates(wanted(guarded), ports, work(rolling));
     expect(resumed.guard).toMatchObject({ outcome: "rolled_back", new_errors: [fresh] });
+  });
+
+  it("may not be all where files of the journal cannot be read, which the verdict names", async () => {
+    const { ports, wanted, journal } = setUpLogging();
+    journal.unread = [unreadFile];
+    const { success, guard } = await applyUpdates(wanted(guarded), ports, work());
+    expect([success, guard]).toEqual([
+      true,
+      {
+        outcome: "kept",
+        message: `nothing is worse than before; which errors are new is not certain, cannot read ${unreadFile.path} (it is damaged: at byte 8)`,
+        worse: [],
+        new_errors: [],
+      },
+    ]);
   });
 
   it("are not reported where the journal cannot be read, and the update is as good", async () => {

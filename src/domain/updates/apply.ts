@@ -39,8 +39,8 @@ async function withNewErrors(
   if (baselineAt === undefined) return verdict;
   try {
     const found = await update.newErrors.between(baselineAt, decidedAt, update.signal);
-    const message = found.length === 0 ? verdict.message : `${verdict.message}; ${newErrorsText(found)}`;
-    return { ...verdict, message, new_errors: [...found] };
+    const message = [verdict.message, ...newErrorsText(found)].join("; ");
+    return { ...verdict, message, new_errors: [...found.errors] };
   } catch (error) {
     update.signal.throwIfAborted();
     update.progress.line(`cannot determine which errors are new: ${errorMessage(error)}`);

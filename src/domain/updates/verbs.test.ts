@@ -32,7 +32,7 @@ function setUp(change: (backend: SnapshotBackend) => Partial<SnapshotBackend> = 
     manager,
     backend,
     condition,
-    newErrors: { between: () => Promise.resolve([]) },
+    newErrors: { between: () => Promise.resolve({ errors: [], unread: [] }) },
     clock,
     guard: { guardMs: 0, enoughMs: 0 },
     configFiles: createFakeConfigFiles(),

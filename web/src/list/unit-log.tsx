@@ -87,7 +87,7 @@ export function UnitLog({ unit, lines = 50 }: { readonly unit: string; readonly 
   };
   return (
     <div class="unit-log">
-      <NotShown list={answer.value.not_shown} />
+      <NotShown list={answer.value.not_shown} unread={answer.value.unread} />
       {notice.value !== "" && <p class="hint">{notice.value}</p>}
       {entries.value.length === 0 ? (
         answer.value.not_shown === undefined && <Empty icon="logs">{texts.unitSilent}</Empty>

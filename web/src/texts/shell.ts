@@ -7,6 +7,7 @@ export const texts = {
   unexpected: (why: string) => `Something went wrong: ${why}`,
   missingScope: (scope: string) => `Your key lacks the scope ${scope}.`,
   notShown: (what: string, reason: string) => `Not shown: ${what}. Reason: ${reason}`,
+  notRead: (file: string, reason: string) => `Entries may be missing: ${file} cannot be read. Reason: ${reason}`,
   menu: "Menu",
   pages: "Pages",
   theme: { light: "Light colours", dark: "Dark colours" },

@@ -98,17 +98,28 @@ export function Problem({ error, onRetry }: { readonly error: Error; readonly on
   );
 }
 
+interface NotShownProps {
+  readonly list?: readonly { what: string; reason: string }[] | undefined;
+  /** Files of the journal that could not be read. */
+  readonly unread?: readonly { file: string; reason: string }[] | undefined;
+}
+
 /** What is null, left out or not known, and why. */
-export const NotShown = ({ list }: { readonly list: readonly { what: string; reason: string }[] | undefined }) =>
-  list === undefined || list.length === 0 ? null : (
+export function NotShown({ list = [], unread = [] }: NotShownProps): JSX.Element | null {
+  const lines = [
+    ...list.map(({ what, reason }) => texts.notShown(what, reason)),
+    ...unread.map(({ file, reason }) => texts.notRead(file, reason)),
+  ];
+  return lines.length === 0 ? null : (
     <ul class="not-shown">
-      {list.map(({ what, reason }) => (
-        <li key={what}>
-          <Icon name="warning" /> {texts.notShown(what, reason)}
+      {lines.map((line) => (
+        <li key={line}>
+          <Icon name="warning" /> {line}
         </li>
       ))}
     </ul>
   );
+}
 
 /** An answer in its states: being asked for, failed, and there; an error beside old data is said above it. */
 export function Loaded<T>(props: {

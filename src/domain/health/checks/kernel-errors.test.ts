@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/fakes/clock.ts";
 import { createFakeHostFiles } from "../../../../test/fakes/host-files.ts";
-import { createFakeJournal, createFakeJournalStorage } from "../../../../test/fakes/journal.ts";
+import { createFakeJournal, createFakeJournalStorage, unreadFile } from "../../../../test/fakes/journal.ts";
 import { kernelErrorsCheck } from "./kernel-errors.ts";
 
 const { signal } = new AbortController();
@@ -113,4 +113,16 @@ it("kernel_errors grades the bits of the kernel taint", async () => {
   });
   expect(await run([], { flags: 1 << 4 })).toMatchObject({ status: "warn" });
   expect(await run([], { flags: 1 << 7, ignore: ["died"] })).toMatchObject({ status: "pass" });
+});
+
+it("kernel_errors names journal files that could not be read, also beside what it found", async () => {
+  const message = "I/O error, dev sda, sector 2048 op 0x0:(READ)";
+  const journal = createFakeJournal([{ unit: "kernel", message, time: hourAgo }]);
+  journal.unread = [unreadFile];
+  const outcome = await kernelErrorsCheck({ journal, clock, hostFiles: tainted(0) }).run({ ignore: [] }, signal);
+  expect(outcome).toMatchObject({
+    status: "warn",
+    message: expect.stringMatching(/^sda could not read .*; not read: system\.journal \(it is damaged: at byte 8\)$/),
+    details: { errors: [{ object: "sda" }], unread: [{ file: "system.journal" }] },
+  });
 });

@@ -1,15 +1,10 @@
 import type { LogEntry } from "#contract/log-entry.ts";
-import type { LogList } from "#contract/logs.ts";
 import type { HostFiles } from "#domain/ports/host-files.ts";
-import type { Journal } from "#domain/ports/journal.ts";
-import type { Clock } from "#kernel/clock.ts";
-import { type BuiltInCheck, createIgnore, skip } from "../check.ts";
+import { type BuiltInCheck, type CheckSettings, createIgnore, type Outcome } from "../check.ts";
 import { combineFindings, type Finding } from "../grading.ts";
+import { judgeKernelLog, type KernelLogPorts, windowHours } from "../journal-checks.ts";
 import { type KernelRule, kernelLinesGrep, kernelRules, taints } from "../kernel-rules.ts";
 
-const windowHours = 24;
-const windowMicros = windowHours * 3_600_000_000;
-const mostLines = 1000;
 const mostListed = 20;
 const shownChars = 200;
 
@@ -37,19 +32,34 @@ function troublesIn(lines: readonly LogEntry[], isIgnored: (name: string) => boo
   });
 }
 
-export function kernelErrorsCheck(ports: {
-  journal: Pick<Journal, "query" | "size">;
-  hostFiles: Pick<HostFiles, "text">;
-  clock: Pick<Clock, "now">;
-}): BuiltInCheck {
-  const { journal, hostFiles, clock } = ports;
-
-  const kernelLines = async (signal: AbortSignal): Promise<readonly LogEntry[]> => {
-    const none = { priority: undefined, identifier: undefined, boot: undefined, cursor: undefined };
-    const window = { since: clock.now() * 1000 - windowMicros, until: Number.MAX_SAFE_INTEGER };
-    const what = { units: ["kernel"], grep: kernelLinesGrep, order: "asc", limit: mostLines } as const;
-    const { bytes } = await journal.query({ ...none, ...window, ...what }, signal);
-    return (JSON.parse(new TextDecoder().decode(bytes)) as LogList).logs;
+export function kernelErrorsCheck(
+  ports: KernelLogPorts & { readonly hostFiles: Pick<HostFiles, "text"> },
+): BuiltInCheck {
+  const judge = async (lines: readonly LogEntry[], { ignore }: CheckSettings): Promise<Outcome> => {
+    const isIgnored = createIgnore(ignore);
+    const troubles = troublesIn(lines, isIgnored);
+    // A bit for each reason, in the kernel's Documentation/admin-guide/tainted-kernels.rst.
+    const flags = Number(await ports.hostFiles.text("/proc/sys/kernel/tainted"));
+    const tainted = taints.filter(({ bit, id }) => ((flags >> bit) & 1) === 1 && !isIgnored(id));
+    const findings: readonly Finding[] = [
+      ...troubles.map(({ rule, object, lines: same }) => ({
+        status: rule.status,
+        problem: rule.problem(object, same.length),
+      })),
+      ...tainted,
+    ];
+    return combineFindings(findings, `The kernel reported no problems in ${windowHours} h`, {
+      errors: troubles.slice(0, mostListed).map(({ rule, object, lines: same }) => ({
+        rule: rule.id,
+        object,
+        count: same.length,
+        last_at: same.at(-1)?.timestamp,
+        last_message: same.at(-1)?.message.slice(0, shownChars),
+      })),
+      taint: tainted.map(({ id }) => id),
+      taint_flags: flags,
+      window_hours: windowHours,
+    });
   };
 
   return {
@@ -70,32 +80,6 @@ export function kernelErrorsCheck(ports: {
     intervalMs: 5 * 60_000,
     // Warnings, such as a link that flaps, come without any update.
     guardedBy: "failure",
-    async run({ ignore }, signal) {
-      if ((await journal.size(signal)) === undefined) return skip("There is no journal to read kernel messages from");
-      const isIgnored = createIgnore(ignore);
-      const troubles = troublesIn(await kernelLines(signal), isIgnored);
-      // A bit for each reason, in the kernel's Documentation/admin-guide/tainted-kernels.rst.
-      const flags = Number(await hostFiles.text("/proc/sys/kernel/tainted"));
-      const tainted = taints.filter(({ bit, id }) => ((flags >> bit) & 1) === 1 && !isIgnored(id));
-      const findings: readonly Finding[] = [
-        ...troubles.map(({ rule, object, lines }) => ({
-          status: rule.status,
-          problem: rule.problem(object, lines.length),
-        })),
-        ...tainted,
-      ];
-      return combineFindings(findings, `The kernel reported no problems in ${windowHours} h`, {
-        errors: troubles.slice(0, mostListed).map(({ rule, object, lines }) => ({
-          rule: rule.id,
-          object,
-          count: lines.length,
-          last_at: lines.at(-1)?.timestamp,
-          last_message: lines.at(-1)?.message.slice(0, shownChars),
-        })),
-        taint: tainted.map(({ id }) => id),
-        taint_flags: flags,
-        window_hours: windowHours,
-      });
-    },
+    run: (settings, signal) => judgeKernelLog(ports, kernelLinesGrep, (lines) => judge(lines, settings), signal),
   };
 }

@@ -1,6 +1,11 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/fakes/clock.ts";
-import { createFakeJournal, createFakeJournalStorage, type FakeEntry } from "../../../../test/fakes/journal.ts";
+import {
+  createFakeJournal,
+  createFakeJournalStorage,
+  type FakeEntry,
+  unreadFile,
+} from "../../../../test/fakes/journal.ts";
 import type { CheckSettings } from "../check.ts";
 import { newErrorsCheck } from "./new-errors.ts";
 
@@ -71,4 +76,16 @@ it("new_errors is skipped without a journal, and before it was read once", async
     status: "skip",
     message: "The journal has not been read to its start yet",
   });
+});
+
+it("new_errors names journal files that could not be read, also while it is skipped", async () => {
+  for (const [entries, status] of [[[known], "pass"] as const, [[], "skip"] as const]) {
+    const journal = createFakeJournal(entries);
+    journal.unread = [unreadFile];
+    expect(await newErrorsCheck({ journal, clock }).run({ ignore: [] }, signal)).toMatchObject({
+      status,
+      message: expect.stringContaining(`; not read: ${unreadFile.path} (it is damaged: at byte 8)`),
+      details: { unread: [{ file: unreadFile.path, reason: unreadFile.reason }] },
+    });
+  }
 });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/fakes/clock.ts";
-import { createFakeJournal, createFakeJournalStorage } from "../../../../test/fakes/journal.ts";
+import { createFakeJournal, createFakeJournalStorage, unreadFile } from "../../../../test/fakes/journal.ts";
 import { oomKillsCheck } from "./oom-kills.ts";
 
 const signal = new AbortController().signal;
@@ -47,4 +47,15 @@ it("oom_kills passes without kills or with ignored ones, fails for many, and ski
   const journal = createFakeJournal([], createFakeJournalStorage(undefined));
   expect(await oomKillsCheck({ journal, clock }).run({ ignore: [] }, signal)).toMatchObject({ status: "skip" });
   expect(await run([1, 2, 3, 4, 5].map((pid) => line("java", pid)))).toMatchObject({ status: "fail" });
+});
+
+it("oom_kills names journal files that could not be read, and does not fail for them", async () => {
+  const journal = createFakeJournal();
+  journal.unread = [unreadFile];
+  expect(await oomKillsCheck({ journal, clock }).run({ ignore: [] }, signal)).toMatchObject({
+    status: "pass",
+    message: "The OOM killer killed nothing in 24 h; not read: system.journal (it is damaged: at byte 8)",
+    details: { count: 0, unread: [{ file: "system.journal", reason: "it is damaged: at byte 8" }] },
+  });
+  expect((await run([])).details).not.toHaveProperty("unread");
 });

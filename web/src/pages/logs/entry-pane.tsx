@@ -6,7 +6,7 @@ import { hrefOf, Link, query } from "../../router.tsx";
 import { texts } from "../../texts/logs.ts";
 import { bytes, local } from "../../ui/format.ts";
 import { Icon } from "../../ui/icons.tsx";
-import { Badge, Empty, Facts, Loaded, Loading, Problem, type Tone } from "../../ui/parts.tsx";
+import { Badge, Empty, Facts, Loaded, Loading, NotShown, Problem, type Tone } from "../../ui/parts.tsx";
 
 const badges: Readonly<Record<ReturnType<typeof entryTone>, Tone>> = {
   error: "bad",
@@ -65,23 +65,26 @@ function Around({ cursor, onChoose }: { readonly cursor: string; readonly onChoo
       <summary>{texts.context}</summary>
       {isOpen.value && (
         <Loaded of={context} rows={6}>
-          {({ entries, index }) => (
-            <ol class="around">
-              {entries.map((entry, at) => (
-                <li key={entry.cursor}>
-                  <button
-                    type="button"
-                    class={`around-entry ${entryTone(entry.priority)}`}
-                    aria-current={at === index ? "true" : undefined}
-                    onClick={() => onChoose(entry.cursor)}
-                  >
-                    <span class="quiet">{dayAndTime(entry.timestamp)[1]}</span>
-                    <span class="around-unit">{entry.unit || entry.identifier}</span>
-                    <span class="around-message">{entry.message}</span>
-                  </button>
-                </li>
-              ))}
-            </ol>
+          {({ entries, index, unread }) => (
+            <>
+              <NotShown unread={unread} />
+              <ol class="around">
+                {entries.map((entry, at) => (
+                  <li key={entry.cursor}>
+                    <button
+                      type="button"
+                      class={`around-entry ${entryTone(entry.priority)}`}
+                      aria-current={at === index ? "true" : undefined}
+                      onClick={() => onChoose(entry.cursor)}
+                    >
+                      <span class="quiet">{dayAndTime(entry.timestamp)[1]}</span>
+                      <span class="around-unit">{entry.unit || entry.identifier}</span>
+                      <span class="around-message">{entry.message}</span>
+                    </button>
+                  </li>
+                ))}
+              </ol>
+            </>
           )}
         </Loaded>
       )}
@@ -168,7 +171,12 @@ export function EntryPane({ cursor, isListed, onChoose, onClose }: EntryPaneProp
       <section class="entry-body" tabIndex={0} aria-label={texts.entryBody}>
         {error !== undefined && <Problem error={error} onRetry={refresh} />}
         {data === undefined && error === undefined && <Loading rows={6} />}
-        {data !== undefined && entry === undefined && <Empty icon="search">{texts.gone}</Empty>}
+        {data !== undefined && entry === undefined && (
+          <>
+            <Empty icon="search">{texts.gone}</Empty>
+            <NotShown unread={data.unread} />
+          </>
+        )}
         {entry !== undefined && (
           <>
             <Body entry={entry} isListed={isListed} />

@@ -129,7 +129,7 @@ function Listed(props: BodyProps): JSX.Element {
   return (
     <>
       {view.error.value !== undefined && <Problem error={view.error.value} onRetry={again} />}
-      <NotShown list={view.notShown.value} />
+      <NotShown list={view.notShown.value} unread={view.unread.value} />
       {view.notice.value !== "" && (
         <p class="hint" role="status">
           {view.notice.value}

@@ -32,6 +32,7 @@ export interface LogView {
   /** What a stream has lost, or why it is interrupted. */
   readonly notice: Signal<string>;
   readonly notShown: Signal<Answer<"listLogs">["not_shown"]>;
+  readonly unread: Signal<Answer<"listLogs">["unread"]>;
   readonly watch: (watcher: Watcher) => void;
   /** Lists what is written from now on too. @returns what ends it. */
   readonly follow: () => () => void;
@@ -70,6 +71,7 @@ export function createLogView(filters: Filters, bars: number): LogView {
   const notice = signal("");
   const isReady = signal(false);
   const notShown: LogView["notShown"] = signal(undefined);
+  const unread: LogView["unread"] = signal(undefined);
   let watcher: Watcher | undefined;
   /** The newest counts, of which the signal has those of a short time ago. */
   let counts: Buckets | undefined;
@@ -129,6 +131,7 @@ export function createLogView(filters: Filters, bars: number): LogView {
       entries.begin(answer);
       total.value = answer.total;
       notShown.value = answer.not_shown;
+      unread.value = answer.unread;
       isReady.value = true;
     };
     const count = async (): Promise<void> => {
@@ -149,6 +152,7 @@ export function createLogView(filters: Filters, bars: number): LogView {
     error,
     notice,
     notShown,
+    unread,
     watch: (given) => {
       watcher = given;
     },
