@@ -86,7 +86,7 @@ describe.runIf(hasBrowser())("the page to sign in", () => {
     const [, id = ""] = (await secretOf(otherPage)).split("_");
     await page.getByRole("button", { name: `Sign out session ${id}` }).click();
     await page.getByText("was signed out").waitFor();
-    expect(await rows.count()).toBe(before - 1);
+    await expect.poll(() => rows.count()).toBe(before - 1);
     expect(await askInPage(otherPage, "/health")).toBe(401);
     await other.close();
     await page.getByRole("button", { name: "Sign out", exact: true }).click();
