@@ -111,23 +111,26 @@ export function PlanView({ plan, title = texts.steps }: PlanProps): JSX.Element 
 }
 
 type Stage =
-  | { readonly is: "planning" }
+  | { readonly is: "planning"; readonly isChanged: boolean }
   | { readonly is: "planned"; readonly plan: Plan; readonly isChanged: boolean }
   | { readonly is: "running" }
   | { readonly is: "done"; readonly answer: unknown }
   | { readonly is: "failed"; readonly error: Error };
 
+/** Whether what is planned now takes the place of a plan that somebody wanted carried out. */
+const isPlannedAgain = (stage: Stage): boolean =>
+  (stage.is === "planning" && stage.isChanged) || (stage.is === "failed" && isOutdated(stage.error));
+
 function useAction<K extends Name>({ operation, input, later = false, onDone }: ActionProps<K>) {
-  const stage = useSignal<Stage>({ is: "planning" });
+  const stage = useSignal<Stage>({ is: "planning", isChanged: false });
   const fail = (error: unknown): void => {
     stage.value = { is: "failed", error: error as Error };
     // With what it was asked for again it is planned again.
     if (isOutdated(error)) refreshAll();
   };
   const plan = async (signal?: AbortSignal): Promise<void> => {
-    const before = stage.peek();
-    const isChanged = before.is === "failed" && isOutdated(before.error);
-    stage.value = { is: "planning" };
+    const isChanged = isPlannedAgain(stage.peek());
+    stage.value = { is: "planning", isChanged };
     try {
       const asked = { ...input, query: { ...(input as { query?: object }).query, dry_run: true } } as Input<K>;
       const answer = await call(operation, asked, signal && { signal });
@@ -218,7 +221,7 @@ function ActionDialog<K extends Name>(props: ActionProps<K> & { readonly onClose
   // Before anybody can click: what is carried out is what the settings above the plan say.
   useLayoutEffect(() => {
     const stop = new AbortController();
-    stage.value = { is: "planning" };
+    stage.value = { is: "planning", isChanged: isPlannedAgain(stage.peek()) };
     const timer = setTimeout(() => void plan(stop.signal), key === first ? 0 : pauseMs);
     return () => {
       clearTimeout(timer);
