@@ -272,7 +272,7 @@ describeOnHost("apt as the package manager of updates", (session) => {
         await shell("mount -t tmpfs -o size=4k tmpfs /var/cache/apt/archives");
         try {
           const { error } = await commit(await plan("packages"));
-          expect(error).toMatch(/^UpdateRefused: there is no space: \/var\/cache\/apt\/archives has /);
+          expect(error).toMatch(/^UpdateRefused: not enough disk space: \/var\/cache\/apt\/archives has /);
           const modest = { ...(await plan("packages")), downloadBytes: 1 };
           const { result } = await commit(modest);
           expect(result).toMatchObject({ isDone: false, reason: expect.stringMatching(/space|No space left/) });
