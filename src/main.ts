@@ -23,6 +23,12 @@ const run = async (): Promise<number> => {
     return (await import("./task-command.ts")).runTaskCommand(argv.slice(3), { version, environment });
   // Of what others control, which may never answer: this process is then left behind.
   if (argv[2] === "look") return (await import("./look-command.ts")).runLookCommand(argv[3]);
+  // The service needs nothing of the command line, which would be a tenth of the work of its start.
+  if (argv[2] === "serve") {
+    const { parseServe, runServeCommand } = await import("./serve-command.ts");
+    const options = parseServe(argv.slice(3));
+    if (options !== undefined) return runServeCommand(options, { version, environment });
+  }
   return (await import("./command-line.ts")).runCommandLine(version);
 };
 const code = await run();
