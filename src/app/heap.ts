@@ -51,7 +51,8 @@ export function hostHeap(): Heap {
  * @returns what ends that.
  */
 export function returnHeap(heap: Heap, { every }: Pick<Clock, "every">): Dispose {
-  let kept = 0;
+  // What the start has made is in use.
+  let kept = heap.total();
   return every(lookMs, () => {
     if (heap.share() > idleShare || heap.total() - kept < leastGrowth) return;
     heap.collect();
