@@ -1,4 +1,5 @@
-import { execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { symlinkSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -144,6 +145,19 @@ describe("file systems of a mount table", () => {
     const looped = at("looped");
     symlinkSync(looped, looped);
     await expect(on().holding(looped)).rejects.toMatchObject({ details: { missing: looped, retryable: true } });
+  });
+
+  it("are read by one process, but for those that do not answer there", async () => {
+    writeMounts("/", "/usr", "/nonexistent/since", "/etc");
+    const started: ChildProcess[] = [];
+    const onStart = (message: unknown): void => {
+      started.push((message as { process: ChildProcess }).process);
+    };
+    subscribe("child_process", onStart);
+    const mounted = await on().list(signal);
+    unsubscribe("child_process", onStart);
+    expect(mounted.map(({ path }) => path)).toEqual(["/", "/usr", "/etc"]);
+    expect(started.map(({ spawnargs }) => spawnargs.at(-1))).toEqual(["/etc", "/nonexistent/since"]);
   });
 
   it("say that the caller gave up, not that the disk was slow", async () => {

@@ -16,7 +16,7 @@ import { answerTimeoutMs, askIsFile, askIsShutDown, askRealPath, askSizes, NoAns
 
 const fstab = "/etc/fstab";
 
-/** A remote file system without its server never answers, so these are left out; what hangs holds one process. */
+/** A remote file system without its server never answers, so these are left out; what hangs holds two processes at most. */
 export function createFileSystems(ports: {
   readonly clock: Pick<Clock, "sleep">;
   readonly procDir?: string;

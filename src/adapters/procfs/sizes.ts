@@ -7,6 +7,8 @@ import { errnoCode } from "#kernel/errors.ts";
 
 /** For so long a file system may take to say how full it is. */
 export const answerTimeoutMs = 5_000;
+/** For so long several are waited for together. */
+const togetherMs = 1_000;
 
 /** What GNU's stat(1) and realpath(1) say in the locale C, of what is handled by its code. Of all else the text stands in its place. */
 const codes: readonly (readonly [text: string, code: string])[] = [
@@ -43,8 +45,9 @@ async function ask(program: "stat" | "realpath", options: readonly string[], pat
 
 const stat = (path: string, ...options: readonly string[]): Promise<string> => ask("stat", options, path);
 
-async function readSizes(path: string): Promise<FileSystemSizes> {
-  const text = await stat(path, "--file-system", "--format=%S %b %f %a %c %d");
+const sizesFormat = "%S %b %f %a %c %d";
+
+function parseSizes(text: string): FileSystemSizes {
   const [blockBytes = 0, blocks = 0, free = 0, available = 0, inodes = 0, freeInodes = 0] = text.split(" ").map(Number);
   return {
     totalBytes: blocks * blockBytes,
@@ -53,6 +56,42 @@ async function readSizes(path: string): Promise<FileSystemSizes> {
     totalInodes: inodes,
     freeInodes,
   };
+}
+
+type Together = ReadonlyMap<string, FileSystemSizes>;
+
+/** Of paths that one process reads. A path that it does not answer for is missing, and those behind one that does not answer at all. */
+async function readTogether(paths: readonly string[]): Promise<Together> {
+  if (paths.length === 1) return new Map();
+  const argv = ["stat", "--file-system", `--printf=${sizesFormat} %n\\0`, "--", ...paths] as const;
+  // Each that is missing is asked by itself, which says why.
+  const stdout = await exec(argv, { timeoutMs: togetherMs }).then(
+    (result) => result.stdout,
+    () => "",
+  );
+  const records = stdout.split("\0").map((record) => /^((?:\d+ ){6})(.+)$/s.exec(record));
+  return new Map(records.flatMap((found) => (found === null ? [] : [[found[2] ?? "", parseSizes(found[1] ?? "")]])));
+}
+
+let waiting: { readonly paths: string[]; readonly sizes: Promise<Together> } | undefined;
+
+/** With all others that are asked for in the same turn: to start a process takes the thread milliseconds. */
+function askTogether(path: string): Promise<Together> {
+  const paths: string[] = waiting?.paths ?? [];
+  waiting ??= {
+    paths,
+    sizes: Promise.resolve().then(() => {
+      waiting = undefined;
+      return readTogether(paths);
+    }),
+  };
+  paths.push(path);
+  return waiting.sizes;
+}
+
+async function readSizes(path: string): Promise<FileSystemSizes> {
+  const together = leftBehind.paths("stat").includes(path) ? undefined : await askTogether(path);
+  return together?.get(path) ?? parseSizes(await stat(path, "--file-system", `--format=${sizesFormat}`));
 }
 
 const share = createShared();
