@@ -8,7 +8,7 @@ import { formatSoak, soakEnd, soakStart, withSoak } from "./soak/report.ts";
 import { soak } from "./soak/run.ts";
 import { hostTarget, processTarget } from "./soak/target.ts";
 
-const document = fileURLToPath(new URL("../docs/reliability.md", import.meta.url));
+const document = fileURLToPath(new URL("../bench/SOAK.md", import.meta.url));
 const mostMinutes = 24 * 60;
 const mostKills = 10_000;
 
@@ -20,7 +20,7 @@ restarts of units, reloads. Then restarts and kills it under load, and looks eac
   --minutes N  how long, before the restarts (default 30; 1 to ${mostMinutes})
   --kills N    how often it is killed at the end (default 200; 0 to ${mostKills})
   --host       the installed unit on a booted Debian (needs root, see test/host/README.md); a plain process otherwise
-  --write      also write the table into docs/reliability.md, between ${soakStart} and ${soakEnd}
+  --write      also write the table into bench/SOAK.md, between ${soakStart} and ${soakEnd}
   --help       print this
 
 Exit code: 0 it held, 1 it did not, 2 it could not run.
