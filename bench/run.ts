@@ -14,7 +14,7 @@ const help = `usage: npm run bench [-- [ROW ...] [--rounds N] [--json] [--write]
 Measures the service beside its peers on this machine, in turn, and prints both. Without ROW all rows run but those that say
 otherwise.
 
-${rows.map(({ name, summary }) => `  ${name.padEnd(19)}${summary}`).join("\n")}
+${rows.map(({ name, summary }) => `  ${name.padEnd(27)}${summary}`).join("\n")}
 
   --rounds N  rounds that count, after one that does not (default 7)
   --json      print JSON instead of a table

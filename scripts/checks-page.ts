@@ -91,14 +91,29 @@ const statusCheckIds = packageManagers.map(statusCheckId);
 /** All package managers have one meaning. */
 const idOfMeaning = (id: string): string => (statusCheckIds.includes(id) ? "package_status" : id);
 
-/** What checks mean, for the command line and the console, which know the contract alone. */
-export const checkMeaningsSource = (): string =>
+const meaningsSource = (about: string, rows: readonly (readonly [id: string, check: BuiltInCheck])[]): string =>
   [
     "// Made by `npm run generate` from src/domain/health/checks.\n",
-    "/** What a warning or failure of each check means, and what to do about it; `package_status` is that of all package managers. */",
+    `/** What a warning or failure of each check means, and what to do about it${about}. */`,
     "export const checkMeanings = {",
-    ...checks.map(({ id, meaning, remedy }) =>
-      [`  ${idOfMeaning(id)}: {`, member("meaning", meaning), member("remedy", remedy), "  },"].join("\n"),
+    ...rows.map(([id, { meaning, remedy }]) =>
+      [`  ${id}: {`, member("meaning", meaning), member("remedy", remedy), "  },"].join("\n"),
     ),
     "} as const;\n",
   ].join("\n");
+
+/** What checks mean, for the command line, which knows the contract alone. */
+export const checkMeaningsSource = (): string =>
+  meaningsSource(
+    "; `package_status` is that of all package managers",
+    checks.map((check) => [idOfMeaning(check.id), check]),
+  );
+
+/** The same for the console, with each package manager. */
+export const consoleMeaningsSource = (): string =>
+  meaningsSource(
+    "",
+    checks.flatMap((check) =>
+      (statusCheckIds.includes(check.id) ? statusCheckIds : [check.id]).map((id) => [id, check] as const),
+    ),
+  );

@@ -13,7 +13,7 @@ import type { Stream } from "#contract/streams.ts";
 import { streams } from "#contract/streams.ts";
 import { asyncapiDocument } from "#transports/http/asyncapi.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
-import { checkMeaningsSource, checksPage } from "./checks-page.ts";
+import { checkMeaningsSource, checksPage, consoleMeaningsSource } from "./checks-page.ts";
 import { consoleOperations } from "./console-operations.ts";
 import { grafanaDashboard } from "./grafana-dashboard.ts";
 import { prometheusRules } from "./prometheus-rules.ts";
@@ -105,7 +105,7 @@ const generated: Readonly<Record<string, () => string>> = {
   [`../${polkitRuleFile()}`]: polkitRule,
   "../web/src/api/operations.generated.ts": consoleOperations,
   "../src/contract/check-meanings.generated.ts": checkMeaningsSource,
-  "../web/src/api/check-meanings.generated.ts": checkMeaningsSource,
+  "../web/src/api/check-meanings.generated.ts": consoleMeaningsSource,
   "../deploy/observability/prometheus/steward-alerts.yml": prometheusRules,
   "../deploy/observability/grafana/steward.json": grafanaDashboard,
 };

@@ -36,7 +36,7 @@ export const releasedPath = (version: string, kind: keyof Released): string =>
 const readReleased = (version: string, kind: keyof Released): Json =>
   JSON.parse(readFileSync(releasedPath(version, kind), "utf8")) as Json;
 
-/** Documents of the released versions, by version. */
+/** Documents of the released versions, by version. 0.2.0 had none of its streams: in its place is that of 29 November 2026. */
 export const releasedDocuments = (): ReadonlyMap<string, Released> =>
   new Map(
     readdirSync(releasedDirectory)

@@ -1,6 +1,6 @@
 // Made by `npm run generate` from src/domain/health/checks.
 
-/** What a warning or failure of each check means, and what to do about it; `package_status` is that of all package managers. */
+/** What a warning or failure of each check means, and what to do about it. */
 export const checkMeanings = {
   disk_space: {
     meaning: "A file system is nearly full: programs that write to it will fail.",
@@ -52,7 +52,19 @@ export const checkMeanings = {
     remedy:
       "Check the link and the default route (ip link, ip route); on a host that is meant to be isolated, set `health.isolated: true`.",
   },
-  package_status: {
+  apt_status: {
+    meaning: "The package database is in a state that prevents updates, or packages are held and get none.",
+    remedy: "Finish what was interrupted (dpkg --configure -a, apt-get -f install); release holds that are not needed.",
+  },
+  dnf_status: {
+    meaning: "The package database is in a state that prevents updates, or packages are held and get none.",
+    remedy: "Finish what was interrupted (dpkg --configure -a, apt-get -f install); release holds that are not needed.",
+  },
+  zypper_status: {
+    meaning: "The package database is in a state that prevents updates, or packages are held and get none.",
+    remedy: "Finish what was interrupted (dpkg --configure -a, apt-get -f install); release holds that are not needed.",
+  },
+  pacman_status: {
     meaning: "The package database is in a state that prevents updates, or packages are held and get none.",
     remedy: "Finish what was interrupted (dpkg --configure -a, apt-get -f install); release holds that are not needed.",
   },

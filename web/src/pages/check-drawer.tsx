@@ -91,9 +91,8 @@ function useMeaning(id: string): Meanings[string] | undefined {
       () => undefined,
     );
   }, []);
-  return meanings.value[id] ?? (isPackageManager(id) ? meanings.value["package_status"] : undefined);
+  return meanings.value[id];
 }
-const isPackageManager = (id: string): boolean => /^(apt|dnf|zypper|pacman)_status$/.test(id);
 
 const isBad = ({ status }: HealthCheckResult): boolean => status === "fail" || status === "warn";
 
