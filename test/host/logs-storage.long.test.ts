@@ -109,7 +109,8 @@ describeOnHost("logs of a host whose journal moves", (session) => {
       const writer = { unit: "killed.service" };
       const { ended } = await startLineWriters(session, [writer], { count, perSecond: 2_000 });
       const kill = ["systemctl", "kill", "--kill-who=main", "--signal=KILL", "systemd-journald"] as const;
-      const rotate = ["journalctl", "--rotate", "--vacuum-size=1G"] as const;
+      // A journald that was killed just now takes no requests yet.
+      const rotate = ["sh", "-c", "until journalctl --rotate --vacuum-size=1G; do sleep 0.1; done"] as const;
       const restart = ["systemctl", "restart", "systemd-journald"] as const;
       for (const [at, argv] of [kill, rotate, kill, restart, kill, rotate].entries()) {
         await stream.until(`killed.service ${500 * (at + 1)}`);

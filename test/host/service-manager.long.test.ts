@@ -48,7 +48,8 @@ describeOnHost("the service under its manager", (session) => {
     });
     await session.shell("rm /run/watch");
     await watching;
-    expect(await own("ActiveState")).toBe("active");
+    // `systemctl reload` ends when the signal is sent.
+    await eventually(async () => expect(await own("ActiveState")).toBe("active"));
     expect(await session.service.pid()).toBe(pid);
   });
 
