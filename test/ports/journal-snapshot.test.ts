@@ -172,7 +172,7 @@ describe.skipIf(!canMakeJournals())("a journal file that is written while it is 
     source = openSource(
       { path: join(directory.path, "system.journal"), namespace: "" },
       createBlockPool(1024),
-      createBudget({ maxBytes: 2 ** 20, ownBytes: 0, usage: new Int32Array(1), place: 0 }),
+      createBudget({ maxBytes: 2 ** 20, ownBytes: 0, sharedBytes: 0, usage: new Int32Array(1), place: 0 }),
       reported,
     );
     const list = source.all();

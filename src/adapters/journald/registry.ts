@@ -139,6 +139,8 @@ export class NoPermission extends Error {
 const maxBlocks = 512;
 /** What all threads keep of blocks, values and lists, and what each of them may keep however much the others do. */
 const [maxKeptBytes, ownKeptBytes] = [40 * 1024 * 1024, 6 * 1024 * 1024];
+/** How much of that blocks leave to values and lists. */
+const sharedKeptBytes = 2 * 1024 * 1024;
 const maxListings = 8;
 const maxChecks = 8;
 
@@ -341,7 +343,12 @@ export function createRegistry(
     unopened.set(path, { path, name: "a directory of journal files", namespace, reason });
     onDamage({ path, what: reason });
   });
-  const budget = createBudget({ maxBytes: maxKeptBytes, ownBytes: ownKeptBytes, ...usage });
+  const budget = createBudget({
+    maxBytes: maxKeptBytes,
+    ownBytes: ownKeptBytes,
+    sharedBytes: sharedKeptBytes,
+    ...usage,
+  });
   const pool = createBlockPool(maxBlocks, beforeRead, budget);
   const sources: OpenFiles["sources"] = new Map();
   const files: OpenFiles = { directories, pool, budget, onDamage, options, sources, unopened, deletedAt: new Map() };

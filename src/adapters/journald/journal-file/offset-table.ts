@@ -31,6 +31,7 @@ export function createOffsetTable(maxBits: number): OffsetTable {
   };
 
   const clear = (): void => {
+    if (used === 0) return;
     bits = Math.min(initialBits, maxBits);
     keys = new Uint32Array(2 ** bits);
     values = new Int32Array(2 ** bits);
