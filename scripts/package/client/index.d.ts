@@ -1,8 +1,14 @@
 import type { ApiError } from "./errors.js";
 import type { Client, LongOperationName, OperationDetail, OperationEntry } from "./types.js";
 
-export { type ChatEvent, type ChatOptions, streamChat } from "./chat.js";
-export { type DiagnosisEvent, type DiagnosisOptions, streamDiagnosis } from "./diagnose.js";
+export {
+  type ChatEvent,
+  type ChatOptions,
+  type DiagnosisEvent,
+  type DiagnosisOptions,
+  streamChat,
+  streamDiagnosis,
+} from "./chat.js";
 export { ApiError } from "./errors.js";
 export { type LogStreamOptions, streamChecks, streamLogs, streamOperation, type Transport } from "./stream.js";
 export type * from "./types.js";

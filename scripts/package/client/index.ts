@@ -10,7 +10,7 @@ import { clientTypes } from "./types.ts";
 const here = join(root, "scripts/package/client");
 
 /** Declarations that are those of the sources, but for where types of the contract are. */
-const declared: readonly string[] = ["chat", "diagnose", "errors", "events", "http", "stream"];
+export const declared: readonly string[] = ["chat", "errors", "events", "http", "stream"];
 
 /** Declarations of the sources of the client, by the compiler. */
 function copyDeclarations(directory: string): void {
