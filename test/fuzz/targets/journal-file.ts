@@ -44,6 +44,14 @@ function ask(engine: Engine, query: LogQuery): LogList | string {
   }
 }
 
+/** A reader names the damage that it has met first, which for one that answered other queries before may be elsewhere in the file. */
+function sameEntries(fresh: LogList | string, used: LogList | string): boolean {
+  if (typeof fresh === "string" || typeof used === "string") return fresh === used;
+  const [{ unread: met = [], ...entries }, { unread: known = [], ...same }] = [fresh, used];
+  const files = new Set(known.map(({ file }) => file));
+  return JSON.stringify(entries) === JSON.stringify(same) && met.every(({ file }) => files.has(file));
+}
+
 function judge(query: LogQuery, { logs, total }: LogList): void {
   expectThat(logs.length <= query.limit, `${logs.length} entries, and ${query.limit} were asked for`);
   expectThat(total >= logs.length, `a total of ${total} for ${logs.length} entries`);
@@ -141,7 +149,7 @@ export const target: FuzzTarget = {
             // One of them each time.
             if (at !== input.length % queries.length) continue;
             const again = withEngine(victim, (fresh) => ask(fresh, query));
-            expectThat(JSON.stringify(again) === JSON.stringify(answer), "a new reader answers something else");
+            expectThat(sameEntries(again, answer), "a new reader answers something else");
           }
         });
         const answer = withEngine(both, (engine) => ask(engine, everything));
