@@ -30,10 +30,9 @@ import { cleanIo, exitCode, type Io, printable, screenOf } from "./output/output
 import { formatTime } from "./output/text.ts";
 import { createProgram, inertProgram } from "./program.ts";
 
-export { NeedsDecision } from "./core/errors.ts";
 export { createPerson, readInput } from "./core/person.ts";
 export type { CliTime, LocalCommands, PluginConfirmation, PluginReport } from "./core/ports.ts";
-export { cleanIo, ioOfProcess } from "./output/output.ts";
+export { ioOfProcess } from "./output/output.ts";
 
 const serviceOptionsOf = (command: Command): ServiceOptions => command.optsWithGlobals();
 
